@@ -1,0 +1,1 @@
+"""The `kvlab` command: everything a learner does outside a notebook."""
