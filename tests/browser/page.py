@@ -1,0 +1,86 @@
+"""One notebook in a browser: what a learner does there, in their words."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from playwright.sync_api import Locator, Page, sync_playwright
+
+from tests.browser.jupyter import FLAGS, Server, chromium
+
+PANEL = "window.jupyterapp.shell.currentWidget"
+CONNECTED = f"""() => {{
+    const context = window.jupyterapp && {PANEL} && {PANEL}.sessionContext;
+    const kernel = context && context.isReady && context.session && context.session.kernel;
+    return Boolean(kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle');
+}}"""  # the toolbar says "idle" before there is a session, so it is the session that is asked
+
+
+@contextlib.contextmanager
+def browser_page(width: int = 1280, height: int = 1000, dark: bool = False) -> Iterator[Page]:
+    """A page of a fresh headless Chromium; `page.console_errors` collects what the console reports as errors."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
+            yield page
+        finally:
+            browser.close()
+
+
+class NotebookPage:
+    """A notebook open in JupyterLab, its kernel connected."""
+
+    def __init__(self, page: Page, server: Server, notebook: str) -> None:
+        self.page = page
+        page.goto(server.url(notebook))
+        self.wait_connected()
+
+    def wait_connected(self, seconds: float = 60) -> None:
+        """Wait until the session is attached and its kernel idle."""
+        self.page.wait_for_function(CONNECTED, timeout=1000 * seconds)
+
+    def command(self, name: str, seconds: float = 180) -> None:
+        """Run a JupyterLab command to its end."""
+        self.page.set_default_timeout(1000 * seconds)
+        self.page.evaluate(f"async () => {{ await window.jupyterapp.commands.execute('{name}'); }}")
+        self.page.set_default_timeout(30_000)
+
+    def run_all(self) -> None:
+        """Run every cell; returns when the last has ended, or the first has failed."""
+        self.command("notebook:run-all-cells")
+        self.wait_connected()
+
+    def cell_index(self, cell_id: str) -> int:
+        """Position of the cell with this id."""
+        ids = self.page.evaluate(f"() => [...{PANEL}.content.model.cells].map(cell => cell.id)")
+        return ids.index(cell_id)
+
+    def cell(self, cell_id: str) -> Locator:
+        """The cell with this id, as shown."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cell_index(cell_id))
+
+    def problems(self) -> list[str]:
+        """Cells that show an error, a dead widget, or an output wider than the room it has."""
+        return self.page.evaluate(PROBLEMS)
+
+
+PROBLEMS = f"""() => {{
+    const found = [];
+    {PANEL}.content.widgets.forEach((widget, index) => {{
+        const name = `cell ${{index}} (${{widget.model.id}}):`;
+        const outputs = widget.model.type === 'code' ? widget.model.outputs : null;
+        for (let i = 0; outputs && i < outputs.length; i++) {{
+            if (outputs.get(i).type === 'error') found.push(`${{name}} error output`);
+        }}
+        if (widget.node.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]')) found.push(`${{name}} red box (stderr)`);
+        if (/Error displaying widget|Loading widget/.test(widget.node.innerText)) found.push(`${{name}} dead widget`);
+        for (const node of widget.node.querySelectorAll('.jp-RenderedText pre, .jp-RenderedHTMLCommon, .jp-RenderedImage, .jupyter-widgets')) {{
+            if (node.scrollWidth > node.clientWidth + 1 && node.clientWidth) {{
+                found.push(`${{name}} ${{node.className}} is ${{node.scrollWidth}} px wide in ${{node.clientWidth}}`);
+            }}
+        }}
+    }});
+    return found;
+}}"""
