@@ -1,0 +1,90 @@
+"""Who owns which bytes: the memory side of a KV cache, in pure Python and numpy. Never imports torch."""
+
+from __future__ import annotations
+
+from .buddy import BuddyArena
+from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
+from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
+from .manager import BlockManager
+from .policies import POLICIES, next_power_of_two, reserve
+from .pool import BlockPool
+from .protocols import Pool
+from .replays import PublishedRow, Replay, published_table, replay
+from .shapes import (
+    PRESETS,
+    KVShape,
+    bytes_per_token,
+    decode_step_seconds,
+    latent_bytes_per_token,
+    tokens_that_fit,
+    window_tokens,
+)
+from .table import (
+    append_tokens,
+    block_size_sweep,
+    blocks_needed,
+    paged_waste,
+    round_up_to_block,
+    slot_mapping,
+)
+from .waste import Waste, request_waste, waste_kinds
+from .workload import (
+    Request,
+    Trace,
+    alpaca_like,
+    lesson_trace,
+    multi_turn,
+    poisson_arrivals,
+    shared_prefix,
+    sharegpt_like,
+)
+
+__all__ = [
+    "BANDWIDTH",
+    "BLOCK_SIZE",
+    "CONTEXT",
+    "KV_BYTES",
+    "KV_TOKENS",
+    "LLAMA_3_8B",
+    "MAX_ANSWER",
+    "POLICIES",
+    "PRESETS",
+    "WEIGHT_BYTES",
+    "Arena",
+    "BlockManager",
+    "BlockPool",
+    "BuddyArena",
+    "FirstFitArena",
+    "KVShape",
+    "Pool",
+    "PublishedRow",
+    "Replay",
+    "Request",
+    "Trace",
+    "Waste",
+    "alpaca_like",
+    "append_tokens",
+    "block_size_sweep",
+    "blocks_needed",
+    "bytes_per_token",
+    "compact",
+    "decode_step_seconds",
+    "external_fragmentation",
+    "latent_bytes_per_token",
+    "lesson_trace",
+    "multi_turn",
+    "next_power_of_two",
+    "paged_waste",
+    "poisson_arrivals",
+    "published_table",
+    "replay",
+    "request_waste",
+    "reserve",
+    "round_up_to_block",
+    "shared_prefix",
+    "sharegpt_like",
+    "slot_mapping",
+    "tokens_that_fit",
+    "waste_kinds",
+    "window_tokens",
+]

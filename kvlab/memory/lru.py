@@ -1,0 +1,63 @@
+"""A doubly linked list of block ids whose links live in two arrays: the order in which cached free blocks are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvlab.errors import InvariantBroken
+
+
+class LRUList:
+    """Block ids from least to most recently used; push, pop and remove from the middle are all O(1).
+
+    Intrusive: `_next[b]` and `_prev[b]` are the neighbours of block `b`, so no node object is made or searched for.
+    Entry `num_blocks` is the sentinel that closes the ring.
+    """
+
+    def __init__(self, num_blocks: int) -> None:
+        self._end = num_blocks
+        self._next = list(range(num_blocks + 1))
+        self._prev = list(range(num_blocks + 1))
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[int]:
+        block = self._next[self._end]
+        while block != self._end:
+            yield block
+            block = self._next[block]
+
+    def push(self, block: int) -> None:
+        """Append `block` as the most recently used."""
+        last = self._prev[self._end]
+        self._next[last] = self._prev[self._end] = block
+        self._prev[block], self._next[block] = last, self._end
+        self._length += 1
+
+    def remove(self, block: int) -> None:
+        """Unlink `block`, wherever it stands."""
+        before, after = self._prev[block], self._next[block]
+        self._next[before], self._prev[after] = after, before
+        self._next[block] = self._prev[block] = block
+        self._length -= 1
+
+    def pop(self) -> int:
+        """Unlink and return the least recently used block."""
+        block = self._next[self._end]
+        self.remove(block)
+        return block
+
+    def check(self) -> None:
+        """Walk the ring both ways and count. Raises `InvariantBroken`."""
+        block, steps = self._end, 0
+        while True:
+            after = self._next[block]
+            if self._prev[after] != block:
+                raise InvariantBroken("links", f"block {block} is followed by {after}, which names {self._prev[after]} before it")
+            block, steps = after, steps + 1
+            if block == self._end or steps > self._end + 1:
+                break
+        if steps - 1 != self._length:
+            raise InvariantBroken("links", f"the list has {steps - 1} blocks and counts {self._length}")
