@@ -1,10 +1,11 @@
 """Which machine the labs run on, in one sentence, and what that machine cannot check.
 
-The first cell of each lab and `kvlab doctor` print it. Standard library only, and nothing heavy is imported to find out.
+The first cell of each lab and `kvlab doctor` print it. Standard library only, and nothing heavy is imported for it.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 from typing import NamedTuple
@@ -13,7 +14,12 @@ from kvlab import has_gpu
 
 
 class Mode(NamedTuple):
-    """`name` is "gpu", "interpreter" or "no torch"; `sentence` says what runs; `cannot_check` what this machine leaves open."""
+    """How the labs run here.
+
+    name: "gpu", "interpreter", "cpu torch" (a GPU that this torch cannot use) or "no torch".
+    sentence: what runs, to print as it is.
+    cannot_check: what this machine leaves open, a phrase each.
+    """
 
     name: str
     sentence: str
@@ -21,7 +27,7 @@ class Mode(NamedTuple):
 
 
 _TIMINGS = "how fast a kernel is: times measured here say nothing about a GPU"
-_LABS_WITHOUT_TORCH = "Labs 00-03 run as they are; the later ones need torch."
+_BF16 = "bfloat16 arithmetic: Triton's interpreter gets it silently wrong, so the labs use float32 and float16"
 
 
 def installed(module: str) -> bool:
@@ -32,14 +38,29 @@ def installed(module: str) -> bool:
         return False
 
 
+def _torch_is_a_cpu_build() -> bool:
+    try:
+        return importlib.metadata.version("torch").endswith("+cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def _with_gpu() -> Mode:
+    if _torch_is_a_cpu_build():
+        advice = "install torch's default build to use it"
+        return Mode("cpu torch", f"A GPU is there, but this torch is a CPU build: {advice}.", ("kernels", _TIMINGS))
+    return Mode("gpu", "An NVIDIA GPU is there: kernels are compiled, sizes are large, timings are real.", ())
+
+
 def mode() -> Mode:
     """The mode of this machine. Never fails, never imports torch or triton, and gives the same answer all day."""
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     if not installed("torch"):
-        return Mode("no torch", f"No torch is installed. {_LABS_WITHOUT_TORCH}", ("attention and kernels (labs 04-11)",))
-    if has_gpu() and os.environ.get("TRITON_INTERPRET") != "1":
-        return Mode("gpu", "An NVIDIA GPU is there: kernels are compiled, sizes are large, timings are real.", ())
-    bf16 = "bfloat16 arithmetic: Triton's interpreter gets it silently wrong, so the labs use float32 and float16"
-    if not installed("triton"):
-        return Mode("interpreter", "No GPU and no Triton: everything but the kernels (lab 05) runs.", ("kernels", _TIMINGS))
+        sentence = "No torch is installed: labs 00-03 run as they are, the later ones need it."
+        return Mode("no torch", sentence, ("attention and kernels (labs 04-11)",))
+    if has_gpu() and not interpreted:
+        return _with_gpu()
     why = "TRITON_INTERPRET is set" if has_gpu() else "No GPU"
-    return Mode("interpreter", f"{why}: Triton kernels run in its interpreter, on small sizes.", (_TIMINGS, bf16))
+    if not installed("triton"):
+        return Mode("interpreter", f"{why}, and no Triton: all but the kernels (lab 05) runs.", ("kernels", _TIMINGS))
+    return Mode("interpreter", f"{why}: Triton kernels run in its interpreter, on small sizes.", (_TIMINGS, _BF16))

@@ -1,8 +1,77 @@
-"""The `kvlab` command."""
+"""The `kvlab` command: what it takes, and how it says that it cannot."""
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import sys
+from typing import NoReturn
 
-def main() -> int:
-    print("kvlab: not built yet")
-    return 0
+import kvlab
+from kvlab.cli.failure import Refused, unknown
+from kvlab.errors import KVLabError
+
+COMMANDS = {
+    "start": "copy the labs into a folder of yours, never overwriting, and open JupyterLab on the first",
+    "doctor": "print what a bug report needs: versions, machine, which mode the labs run in",
+    "progress": "show the course at a glance: what passed, what is left",
+    "reset": "put an exercise back as it was, after a backup of the notebook",
+    "catch-up": "fill in the solutions of the labs before LAB, for someone joining late",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Refuse in one sentence instead of argparse's usage dump."""
+        raise Refused(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help", code=2)
+
+
+def _module(command: str):
+    """The module of a command. Only the one that runs is imported, so that `doctor` answers in a broken install too."""
+    return importlib.import_module(f"kvlab.cli.{command.replace('-', '_')}")
+
+
+def _general_help() -> str:
+    lines = [f"  {name:<10}{text}" for name, text in COMMANDS.items()]
+    return "\n".join(["usage: kvlab COMMAND ...", "", *lines, "", "kvlab COMMAND --help says what a command takes."])
+
+
+def _run(arguments: list[str]) -> int:
+    command, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if command in ("-h", "--help", "help"):
+        print(_general_help())
+        return 0
+    if command in ("-V", "--version"):
+        print(f"kvlab {kvlab.__version__}")
+        return 0
+    if command not in COMMANDS:
+        raise unknown("command", command, COMMANDS, f"There are {', '.join(COMMANDS)}.")
+    module = _module(command)
+    parser = _Parser(prog=f"kvlab {command}", description=COMMANDS[command])
+    module.add_arguments(parser)
+    return module.run(parser.parse_args(rest))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command. Exit status: 0 done, 1 could not, 2 asked wrongly, 130 interrupted. Never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a console without the signs that verdicts use prints "?" and goes on
+            stream.reconfigure(errors="replace")
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except Refused as refused:
+        print(f"kvlab: {refused}", file=sys.stderr)
+        return refused.code
+    except KVLabError as error:
+        print(f"kvlab: {error}", file=sys.stderr)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        what = f"{error.strerror or error}{where}. Nothing of yours was overwritten."
+        print(f"kvlab: the system refused: {what}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
