@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
 ).split()
-PANEL = "window.jupyterapp.shell.currentWidget"
 NO_NEWS = {"fetchNews": "false", "checkForUpdates": False}
 SETTINGS = {  # plugin -> what differs from JupyterLab's defaults
     "@jupyterlab/apputils-extension/notification": NO_NEWS,
@@ -48,14 +48,16 @@ class Server:
 
 @contextlib.contextmanager
 def jupyter_lab(folder: Path, state: Path, dark: bool = False) -> Iterator[Server]:
-    """JupyterLab showing `folder`, with settings, runtime files and kernels' homes under `state`; stopped at the end."""
+    """JupyterLab showing `folder`, its settings and runtime files under `state`; stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = Server(port, secrets.token_hex(16), folder)
     write_settings(state / "settings", dark)
     with (state / "jupyter.log").open("w") as log:
-        process = subprocess.Popen(_command(server), cwd=folder, env=_environment(state), stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            _command(server), cwd=folder, env=_environment(state), stdout=log, stderr=subprocess.STDOUT
+        )
         try:
             _wait_until_it_answers(server, process, state / "jupyter.log")
             yield server
@@ -94,7 +96,12 @@ def _command(server: Server) -> list[str]:
 
 
 def _environment(state: Path) -> dict[str, str]:
-    places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython"}
+    places = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "IPYTHONDIR": "ipython",
+    }
     places |= {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
     environment = {name: value for name, value in os.environ.items() if name != "KVLAB_PROGRESS"}
     return environment | {name: str(state / place) for name, place in places.items()}

@@ -23,7 +23,9 @@ def browser_page(width: int = 1280, height: int = 1000, dark: bool = False) -> I
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
         try:
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
+            page = browser.new_page(
+                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+            )
             yield page
         finally:
             browser.close()
@@ -66,20 +68,19 @@ class NotebookPage:
         return self.page.evaluate(PROBLEMS)
 
 
+ROOMS = ".jp-RenderedText pre, .jp-RenderedHTMLCommon, .jp-RenderedImage, .jupyter-widgets"
+STDERR = '[data-mime-type="application/vnd.jupyter.stderr"]'
 PROBLEMS = f"""() => {{
     const found = [];
     {PANEL}.content.widgets.forEach((widget, index) => {{
-        const name = `cell ${{index}} (${{widget.model.id}}):`;
+        const tell = text => found.push(`cell ${{index}} (${{widget.model.id}}): ${{text}}`);
         const outputs = widget.model.type === 'code' ? widget.model.outputs : null;
-        for (let i = 0; outputs && i < outputs.length; i++) {{
-            if (outputs.get(i).type === 'error') found.push(`${{name}} error output`);
-        }}
-        if (widget.node.querySelector('[data-mime-type="application/vnd.jupyter.stderr"]')) found.push(`${{name}} red box (stderr)`);
-        if (/Error displaying widget|Loading widget/.test(widget.node.innerText)) found.push(`${{name}} dead widget`);
-        for (const node of widget.node.querySelectorAll('.jp-RenderedText pre, .jp-RenderedHTMLCommon, .jp-RenderedImage, .jupyter-widgets')) {{
-            if (node.scrollWidth > node.clientWidth + 1 && node.clientWidth) {{
-                found.push(`${{name}} ${{node.className}} is ${{node.scrollWidth}} px wide in ${{node.clientWidth}}`);
-            }}
+        for (let i = 0; outputs && i < outputs.length; i++) if (outputs.get(i).type === 'error') tell('error output');
+        if (widget.node.querySelector('{STDERR}')) tell('red box (stderr)');
+        if (/Error displaying widget|Loading widget/.test(widget.node.innerText)) tell('dead widget');
+        for (const node of widget.node.querySelectorAll('{ROOMS}')) {{
+            const [wide, room] = [node.scrollWidth, node.clientWidth];
+            if (room && wide > room + 1) tell(`${{node.className || node.tagName}} is ${{wide}} px wide in ${{room}}`);
         }}
     }});
     return found;

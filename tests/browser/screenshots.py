@@ -1,7 +1,7 @@
 """Look at a lab as a learner sees it: `python -m tests.browser.screenshots LAB.ipynb OUTDIR [--dark] [--width 1280]`.
 
-Opens a copy of the notebook in JupyterLab, runs all cells, saves one picture per screenful, and prints what looks wrong
-(error boxes, stderr, dead widgets, outputs wider than their room, console errors). Nothing is written beside the notebook.
+Opens a copy of the notebook in JupyterLab, runs all cells, saves one picture per screenful, and prints what looks wrong:
+error boxes, stderr, dead widgets, outputs wider than their room, console errors. Nothing is written beside the notebook.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ SCROLLER = "document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Wi
 OVERLAP = 60  # pixels that two pictures share
 
 
-def photograph(lab: Path, out: Path, dark: bool = False, width: int = 1280, height: int = 1000, run: bool = True) -> list[str]:
+def photograph(
+    lab: Path, out: Path, dark: bool = False, width: int = 1280, height: int = 1000, run: bool = True
+) -> list[str]:
     """Save the pictures of `lab` into `out`; returns what looks wrong."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -28,7 +30,10 @@ def photograph(lab: Path, out: Path, dark: bool = False, width: int = 1280, heig
         shutil.copy(lab, folder)
         with jupyter_lab(folder, state, dark) as server, browser_page(width, height, dark) as page:
             noise: list[str] = []
-            page.on("console", lambda message: noise.append(f"console: {message.text[:300]}") if message.type == "error" else None)
+            page.on(
+                "console",
+                lambda message: noise.append(f"console: {message.text[:300]}") if message.type == "error" else None,
+            )
             notebook = NotebookPage(page, server, lab.name)
             if run:
                 notebook.run_all()
