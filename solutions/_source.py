@@ -31,7 +31,7 @@ class BuildError(Exception):
 
 
 def read_source(path: Path) -> NotebookNode:
-    """The solved notebook in `path`, not executed. Ids are the source's; a missing, doubled or malformed one is refused."""
+    """The solved notebook in `path`, not executed. An id that is missing, doubled or malformed is refused."""
     text = path.read_text(encoding="utf-8")
     ids = _cell_ids(path, text)
     check_markers(path, text)

@@ -1,7 +1,7 @@
 """Look at a lab as a learner sees it: `python -m tests.browser.screenshots LAB.ipynb OUTDIR [--dark] [--width 1280]`.
 
-Opens a copy of the notebook in JupyterLab, runs all cells, saves one picture per screenful, and prints what looks wrong:
-error boxes, stderr, dead widgets, outputs wider than their room, console errors. Nothing is written beside the notebook.
+Opens a copy of the notebook in JupyterLab, runs all cells, saves one picture per screenful, and prints what looks
+wrong: error boxes, stderr, dead widgets, wide outputs, console errors. Nothing is written beside the notebook.
 """
 
 from __future__ import annotations
