@@ -5,13 +5,23 @@ from __future__ import annotations
 from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
+from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .manager import BlockManager
+from .mixes import (
+    bursty_arrivals,
+    few_shot,
+    multi_turn,
+    no_sharing,
+    poisson_arrivals,
+    shared_prefix,
+    tree_of_thoughts,
+)
 from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
+from .presets import PRESETS
 from .protocols import Pool
 from .replays import PublishedRow, Replay, published_table, replay
 from .shapes import (
-    PRESETS,
     KVShape,
     bytes_per_token,
     decode_step_seconds,
@@ -28,16 +38,7 @@ from .table import (
     slot_mapping,
 )
 from .waste import Waste, request_waste, waste_kinds
-from .workload import (
-    Request,
-    Trace,
-    alpaca_like,
-    lesson_trace,
-    multi_turn,
-    poisson_arrivals,
-    shared_prefix,
-    sharegpt_like,
-)
+from .workload import Request, Trace, make_trace, prompt_tokens
 
 __all__ = [
     "BANDWIDTH",
@@ -45,6 +46,7 @@ __all__ = [
     "CONTEXT",
     "KV_BYTES",
     "KV_TOKENS",
+    "LESSON_SEED",
     "LLAMA_3_8B",
     "MAX_ANSWER",
     "POLICIES",
@@ -66,16 +68,21 @@ __all__ = [
     "append_tokens",
     "block_size_sweep",
     "blocks_needed",
+    "bursty_arrivals",
     "bytes_per_token",
     "compact",
     "decode_step_seconds",
     "external_fragmentation",
+    "few_shot",
     "latent_bytes_per_token",
     "lesson_trace",
+    "make_trace",
     "multi_turn",
     "next_power_of_two",
+    "no_sharing",
     "paged_waste",
     "poisson_arrivals",
+    "prompt_tokens",
     "published_table",
     "replay",
     "request_waste",
@@ -85,6 +92,7 @@ __all__ = [
     "sharegpt_like",
     "slot_mapping",
     "tokens_that_fit",
+    "tree_of_thoughts",
     "waste_kinds",
     "window_tokens",
 ]

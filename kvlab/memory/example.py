@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shapes import PRESETS
+from .presets import PRESETS
 
 LLAMA_3_8B = PRESETS["Llama-3-8B"]
 KV_BYTES = 64 * 2**30

@@ -10,7 +10,7 @@ from kvlab.errors import UsageError
 
 def _at_least(least: int, **numbers: float) -> None:
     for name, number in numbers.items():
-        if number < least:
+        if not number >= least:  # written so that NaN is refused too
             raise UsageError(f"{name} must be at least {least}, not {number}")
 
 
@@ -18,7 +18,7 @@ def bytes_per_token(layers: int, kv_heads: int, head_dim: int, bytes_per_number:
     """Bytes of KV cache that one token takes: a key and a value of `kv_heads * head_dim` numbers in each layer.
 
     `kv_heads` is what tells the kinds apart: as many as query heads (MHA), fewer (GQA), one (MQA).
-    Counts below 1 raise `UsageError`.
+    Counts below 1 raise `UsageError`. Source: Kwon et al. 2023 (arXiv 2309.06180), section 3.
     """
     _at_least(1, layers=layers, kv_heads=kv_heads, head_dim=head_dim, bytes_per_number=bytes_per_number)
     return 2 * layers * kv_heads * head_dim * bytes_per_number
@@ -61,7 +61,15 @@ def window_tokens(context: int, window: int, window_layers: int, full_layers: in
 
 @dataclass(frozen=True)
 class KVShape:
-    """The shape of one model's KV cache."""
+    """The shape of one model's KV cache: what each layer keeps for each token.
+
+    - MHA, GQA, MQA: `kv_heads` keys of `head_dim` numbers and as many values of `value_dim` (None: `head_dim`)
+    - MLA: `latent_dim` > 0; one latent and one rotary key of `rope_dim` instead, shared by all heads
+    - sliding windows: `window_layers` of the `layers` keep only the last `window` tokens
+    - layers of another shape, as in Gemma 4: one more `KVShape` in `others` for each kind
+
+    Counts below 1, or window layers without a window, raise `UsageError`.
+    """
 
     name: str
     layers: int
@@ -72,40 +80,50 @@ class KVShape:
     window_layers: int = 0
     latent_dim: int = 0
     rope_dim: int = 0
+    value_dim: int | None = None
+    others: tuple[KVShape, ...] = ()
+
+    def __post_init__(self) -> None:
+        _at_least(1, layers=self.layers, kv_heads=self.kv_heads, head_dim=self.head_dim)
+        _at_least(1, bytes_per_number=self.bytes_per_number)
+        _at_least(0, window_layers=self.window_layers, latent_dim=self.latent_dim, rope_dim=self.rope_dim)
+        if self.window_layers > self.layers:
+            raise UsageError(f"{self.window_layers} of {self.layers} layers cannot have a window")
+        if self.window_layers and not (self.window or 0) >= 1:
+            raise UsageError(f"{self.window_layers} layers have a window, but the window is {self.window}")
+
+    @property
+    def numbers_per_layer(self) -> int:
+        """Numbers that one token takes in one layer."""
+        if self.latent_dim:
+            return self.latent_dim + self.rope_dim
+        value_dim = self.head_dim if self.value_dim is None else self.value_dim
+        return self.kv_heads * (self.head_dim + value_dim)
 
     @property
     def bytes_per_layer(self) -> int:
         """Bytes that one token takes in one layer."""
-        if self.latent_dim:
-            return latent_bytes_per_token(1, self.latent_dim, self.rope_dim, self.bytes_per_number)
-        return bytes_per_token(1, self.kv_heads, self.head_dim, self.bytes_per_number)
+        return self.numbers_per_layer * self.bytes_per_number
 
     @property
     def bytes_per_token(self) -> int:
         """Bytes that one token takes in all layers, as long as it lies inside every window."""
-        return self.layers * self.bytes_per_layer
+        return self.layers * self.bytes_per_layer + sum(other.bytes_per_token for other in self.others)
 
     def bytes_at(self, context: int) -> int:
-        """Bytes that a sequence of `context` tokens keeps, windows applied."""
-        full_layers = self.layers - self.window_layers
-        return self.bytes_per_layer * window_tokens(context, self.window or 1, self.window_layers, full_layers)
+        """Bytes that a sequence of `context` tokens keeps: windows applied, nothing rounded to blocks."""
+        kept = window_tokens(context, self.window or 1, self.window_layers, self.layers - self.window_layers)
+        return self.bytes_per_layer * kept + sum(other.bytes_at(context) for other in self.others)
 
     @classmethod
-    def from_config(cls, config: Any) -> KVShape:
-        """The shape that a Hugging Face config object describes."""
-        heads = config.num_attention_heads
-        head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
-        return cls(getattr(config, "model_type", "model"), config.num_hidden_layers,
-                   getattr(config, "num_key_value_heads", None) or heads, head_dim)
+    def from_config(cls, config: Any, *, bytes_per_number: int | None = None, expand_latents: bool = False) -> KVShape:
+        """The shape that a Hugging Face configuration object, or the dict of a config.json, describes.
 
+        `bytes_per_number` defaults to the configuration's dtype, or 2 where it names none. A model with latent attention is
+        taken to cache its latents; with `expand_latents` the keys and values that Hugging Face's own modules cache instead.
+        Layers that keep nothing per token (linear attention, MLP) are left out, and so are layers that reuse another's.
+        Anything that is not keys and values of a decoder raises `UsageError`.
+        """
+        from .configs import shape_from_config
 
-PRESETS: dict[str, KVShape] = {
-    shape.name: shape
-    for shape in (
-        KVShape("Llama-3-8B", 32, 8, 128),
-        KVShape("Llama-3-70B", 80, 8, 128),
-        KVShape("OPT-13B", 40, 40, 128),
-        KVShape("Mistral-7B-v0.1", 32, 8, 128, window=4096, window_layers=32),
-        KVShape("DeepSeek-V3", 61, 128, 128, latent_dim=512, rope_dim=64),
-    )
-}
+        return shape_from_config(config, bytes_per_number, expand_latents)

@@ -1,42 +1,77 @@
-"""Requests and traces: what the server is asked, the same on every machine."""
+"""Requests and traces: what a server is asked, the same on every machine, kept as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from math import log
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kvlab.errors import UsageError
 
+Segments = tuple[tuple[int, int], ...]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """One request: prompt and answer lengths in tokens, arrival in seconds, and what its prompt is made of.
+    """One request: lengths in tokens, arrival in seconds, and what its prompt is made of.
 
-    `segments` are `(seed, length)` pairs that add up to the prompt; equal pairs at equal places mean equal tokens.
+    `segments` are `(seed, length)` pairs that add up to the prompt: each stands for the first `length` tokens of an endless
+    text numbered `seed`, so that prompts which begin with equal segments begin with equal tokens. Empty: nothing is known.
+    Anything else (an empty prompt, negative numbers, segments that do not add up) raises `UsageError`.
     """
 
     prompt: int
     answer: int
     arrival: float = 0.0
-    segments: tuple[tuple[int, int], ...] = ()
+    segments: Segments = ()
+
+    def __post_init__(self) -> None:
+        _whole("prompt", self.prompt, 1)
+        _whole("answer", self.answer, 0)
+        if isinstance(self.arrival, bool) or not isinstance(self.arrival, int | float) or not 0 <= self.arrival < inf:
+            raise UsageError(f"arrival is a time in seconds from 0 on, not {self.arrival!r}")
+        for seed, length in self.segments:
+            _whole("a segment's seed", seed, 0)
+            _whole("a segment's length", length, 0)
+        covered = sum(length for _, length in self.segments)
+        if self.segments and covered != self.prompt:
+            raise UsageError(f"the segments have {covered} tokens, the prompt has {self.prompt}")
 
     @property
     def total(self) -> int:
-        """Tokens the request holds when it ends."""
+        """Tokens that the request holds when it ends."""
         return self.prompt + self.answer
 
 
-@dataclass(frozen=True)
+def prompt_tokens(request: Request, vocabulary: int) -> np.ndarray:
+    """The prompt's token ids, int32 from 0 to `vocabulary - 1`, made from its segments. None known: `UsageError`."""
+    if vocabulary < 1:
+        raise UsageError(f"a vocabulary has at least 1 token, not {vocabulary}")
+    if not request.segments:
+        raise UsageError("this request has no segments to make tokens from, only lengths")
+    texts = (np.random.default_rng(seed).integers(vocabulary, size=n, dtype=np.int32) for seed, n in request.segments)
+    return np.concatenate(list(texts))
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """A named sequence of requests, in order of arrival."""
+    """A named sequence of requests in order of arrival; another order raises `UsageError`."""
 
     name: str
     requests: tuple[Request, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "requests", tuple(self.requests))
+        arrival = 0.0
+        for number, request in enumerate(self.requests):
+            if request.arrival < arrival:
+                raise UsageError(f"request {number} arrives at {request.arrival} s, after one that arrives at {arrival} s")
+            arrival = request.arrival
 
     def __len__(self) -> int:
         return len(self.requests)
@@ -45,78 +80,53 @@ class Trace:
         return iter(self.requests)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON."""
-        rows = [[r.prompt, r.answer, r.arrival, [list(s) for s in r.segments]] for r in self.requests]
-        Path(path).write_text(json.dumps({"name": self.name, "requests": rows}) + "\n", encoding="utf-8")
+        """Write the trace as JSON, one request a line: prompt, answer, and where there are any, arrival and segments."""
+        rows = ",\n".join(json.dumps(_to_json(request)) for request in self.requests)
+        Path(path).write_text(f'{{"name": {json.dumps(self.name)}, "requests": [\n{rows}\n]}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote."""
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        rows = data["requests"]
-        return cls(data["name"], tuple(Request(p, a, t, tuple((s, n) for s, n in segments)) for p, a, t, segments in rows))
+        """Read what `save` wrote. Anything else raises `UsageError` that names the file, the request and what is wrong with it."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:  # malformed JSON and bytes that are not UTF-8
+            raise UsageError(f"{path} is not JSON: {error}") from None
+        if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("requests"), list):
+            raise UsageError(f'{path} is not a trace: it needs an object with a "name" and a list of "requests"')
+        requests = [_from_json(row, f"{path}, request {number}") for number, row in enumerate(data["requests"])]
+        try:
+            return cls(data["name"], tuple(requests))
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
 
 
-def _trace(name: str, prompts: np.ndarray, answers: np.ndarray) -> Trace:
-    return Trace(name, tuple(Request(int(prompt), int(answer)) for prompt, answer in zip(prompts, answers)))
+def make_trace(name: str, prompts: Iterable[int], answers: Iterable[int]) -> Trace:
+    """A trace of bare lengths, all there from the start."""
+    return Trace(name, tuple(Request(int(prompt), int(answer)) for prompt, answer in zip(prompts, answers, strict=True)))
 
 
-def lesson_lengths(seed: int, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """`(prompts, answers)` of the lesson's length model (TRACE.md): answers log-normal with mean 300, prompts uniform 200-1,500."""
-    r = np.random.default_rng(seed)
-    answers = np.clip(np.floor(r.lognormal(log(300) - 1.2**2 / 2, 1.2, n)), 1, 2048).astype(np.int64)  # drawn first
-    return r.integers(200, 1501, n), answers
+def _whole(what: str, number: Any, least: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise UsageError(f"{what} is a whole number from {least} on, not {number!r}")
 
 
-def lesson_trace() -> Trace:
-    """The lesson's 200 requests. Their seed was searched so that the published table comes out to the digit."""
-    return _trace("lesson", *lesson_lengths(21419))
+def _to_json(request: Request) -> dict[str, Any]:
+    row: dict[str, Any] = {"prompt": request.prompt, "answer": request.answer}
+    if request.arrival:
+        row["arrival"] = request.arrival
+    if request.segments:
+        row["segments"] = [list(segment) for segment in request.segments]
+    return row
 
 
-def _lognormal(r: np.random.Generator, mean: float, sigma: float, n: int, most: int) -> np.ndarray:
-    return np.clip(np.rint(r.lognormal(log(mean) - sigma**2 / 2, sigma, n)), 1, most).astype(np.int64)
-
-
-def sharegpt_like(n: int, seed: int) -> Trace:
-    """`n` requests with ShareGPT-like lengths: mean prompt 161, mean answer 338, at most 2,048 together (Kwon et al. 2023, figure 11)."""
-    r = np.random.default_rng(seed)
-    prompts = _lognormal(r, 161, 1.3, n, 1024)
-    return _trace("sharegpt-like", prompts, np.minimum(_lognormal(r, 338, 1.0, n, 1024), 2048 - prompts))
-
-
-def alpaca_like(n: int, seed: int) -> Trace:
-    """`n` requests with Alpaca-like lengths: mean prompt 19.3, mean answer 58.5 (Kwon et al. 2023, figure 11)."""
-    r = np.random.default_rng(seed)
-    return _trace("alpaca-like", _lognormal(r, 19.3, 0.6, n, 1024), _lognormal(r, 58.5, 1.0, n, 1024))
-
-
-def poisson_arrivals(trace: Trace, rate: float, seed: int) -> Trace:
-    """The same requests arriving at random, `rate` a second on average."""
-    if not rate > 0:
-        raise UsageError(f"rate must be above 0 requests a second, not {rate}")
-    times = np.cumsum(np.random.default_rng(seed).exponential(1 / rate, len(trace)))
-    return Trace(trace.name, tuple(replace(request, arrival=float(time)) for request, time in zip(trace, times)))
-
-
-def shared_prefix(n: int, seed: int, shared: int = 1024, own: tuple[int, int] = (50, 300), answer: int = 8) -> Trace:
-    """`n` requests that start with the same `shared` tokens and go on with `own` = (least, most) tokens of their own."""
-    lengths = np.random.default_rng(seed).integers(own[0], own[1] + 1, n)
-    return Trace("shared prefix", tuple(
-        Request(shared + int(length), answer, segments=((0, shared), (number + 1, int(length)))) for number, length in enumerate(lengths)
-    ))
-
-
-def multi_turn(chats: int, turns: int, seed: int, system: int = 100, question: int = 50, answer: int = 150) -> Trace:
-    """`chats` conversations of `turns` turns: each prompt is the conversation so far and a new question. Lengths are means."""
-    r = np.random.default_rng(seed)
-    requests = []
-    for chat in range(chats):
-        said: list[tuple[int, int]] = [(0, system)]
-        for turn in range(turns):
-            asked, answered = (1 + int(r.poisson(mean - 1)) for mean in (question, answer))
-            key = 1 + 2 * (chat * turns + turn)
-            said.append((key, asked))
-            requests.append((turn, Request(sum(length for _, length in said), answered, segments=tuple(said))))
-            said.append((key + 1, answered))
-    requests.sort(key=lambda pair: pair[0])
-    return Trace("multi-turn", tuple(request for _, request in requests))
+def _from_json(row: Any, where: str) -> Request:
+    allowed = {"prompt", "answer", "arrival", "segments"}
+    if not isinstance(row, dict) or not {"prompt", "answer"} <= row.keys() <= allowed:
+        raise UsageError(f"{where}: needs an object with prompt and answer, perhaps arrival and segments, not {row!r:.60}")
+    segments = row.get("segments", [])
+    if not isinstance(segments, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in segments):
+        raise UsageError(f"{where}: segments are a list of [seed, length] pairs, not {segments!r:.60}")
+    try:
+        return Request(row["prompt"], row["answer"], row.get("arrival", 0.0), tuple((seed, n) for seed, n in segments))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
