@@ -1,0 +1,54 @@
+"""`@exercise`: checks what the learner wrote, says so, and binds the name to it or to the finished part."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import FrameType
+from typing import Any, TypeVar
+
+from kvlab.course import registry
+from kvlab.course.declare import Exercise
+from kvlab.course.judge import judge_learners
+from kvlab.course.session import session
+from kvlab.course.source import name_of
+from kvlab.course.verdict import PASSED
+
+Part = TypeVar("Part")
+
+
+def exercise(part: Part) -> Part:
+    """Checks a function or class against the exercise of its name, prints the verdict, and returns it if it passed.
+
+    Otherwise the finished part is returned, so that the rest of the lab runs. What has no exercise of its name is returned
+    as it is, with a line that says so. Nothing is raised, whatever the learner's code does.
+    """
+    frame = sys._getframe(1)
+    try:
+        return _checked(part, frame)
+    except KeyboardInterrupt:
+        print("✗ The check was interrupted, so it did not count. Run the cell again.")
+    except Exception as trouble:
+        print(f"✗ The check itself failed, which is kvlab's fault and not yours: {type(trouble).__name__}: {trouble}"[:110])
+    return part
+
+
+def _checked(part: Any, frame: FrameType) -> Any:
+    name = name_of(part)
+    if name is None or not callable(part):
+        print("✗ @exercise belongs on the line above a `def` or a `class`.")
+        return part
+    entry = registry.find(name)
+    if entry is None:
+        near = registry.suggestion(name, (known.name for known in registry.every()))
+        print(f"✗ {name} is not an exercise of this course.{near}")
+        return part
+    return _judged(entry, part, frame)
+
+
+def _judged(entry: Exercise, part: Any, frame: FrameType) -> Any:
+    started = time.monotonic()
+    verdict, source = judge_learners(entry, part, frame)
+    session().note(entry, verdict, source, time.monotonic() - started)
+    print(verdict.text)
+    return part if verdict.status == PASSED else registry.part_of(entry)

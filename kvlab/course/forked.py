@@ -1,0 +1,131 @@
+"""A check in a forked copy of this process: it reports through a pipe and is killed when its time is up."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+import warnings
+from types import FrameType
+from typing import NoReturn
+
+from kvlab.course.guard import GRACE, MEMORY, Ending, Report, Work
+
+_FINAL = "__final__"
+
+
+def run(work: Work, seconds: float) -> Ending:
+    """Runs `work` in a child. Raises OSError if no child can be had; nothing else."""
+    reader, writer = os.pipe()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads are no danger here: the child only computes
+            child = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        raise
+    if child == 0:
+        _child(work, seconds, writer)
+    os.close(writer)
+    ending = Ending()
+    try:
+        _collect(reader, time.monotonic() + seconds + GRACE, ending)
+    except KeyboardInterrupt:
+        ending.how = "interrupted"
+    finally:
+        _end(child)
+        os.close(reader)
+    return ending
+
+
+def _collect(reader: int, deadline: float, ending: Ending) -> None:
+    """Takes reports from the pipe until the final one, the child's death or the deadline."""
+    data = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([reader], [], [], left)[0]:
+            ending.how = "late"
+            return
+        piece = os.read(reader, 65536)
+        if not piece:
+            return
+        data += piece
+        while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack("<I", data[:4])[0]):
+            report, data = json.loads(data[4 : 4 + size]), data[4 + size :]
+            if _FINAL in report:
+                ending.how = report[_FINAL]
+                return
+            ending.report = report
+
+
+def _end(child: int) -> None:
+    """Kills the child with everything it started, and waits for it."""
+    for kill, target in ((os.killpg, child), (os.kill, child)):
+        try:
+            kill(target, signal.SIGKILL)
+        except OSError:  # already gone
+            pass
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:  # somebody else in this process waits for every child
+        pass
+
+
+def _child(work: Work, seconds: float, writer: int) -> NoReturn:
+    try:
+        _settle()
+
+        def late(_signal: int, frame: FrameType | None) -> None:
+            _send(writer, work.late(frame))
+            _send(writer, {_FINAL: "late"})
+            os._exit(0)
+
+        signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        with work.setting():
+            work.run(lambda report: _send(writer, report))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _send(writer, {_FINAL: "done"})
+    except MemoryError:
+        _send(writer, {_FINAL: "memory"})
+    finally:
+        os._exit(0)
+
+
+def _settle() -> None:
+    """Makes the copy harmless: a group of its own, no terminal, little memory, one thread for torch, no crash report."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with open("/proc/self/statm") as sizes:
+        mapped = int(sizes.read().split()[0]) * resource.getpagesize()
+    _limit_memory(mapped + MEMORY)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # OpenMP's threads do not survive a fork: a parallel loop would hang
+
+
+def _limit_memory(limit: int) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _send(writer: int, report: Report) -> None:
+    """Writes one report whole: the alarm waits, so that it cannot cut a report in two."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    data = json.dumps(report).encode()
+    data = struct.pack("<I", len(data)) + data
+    while data:
+        data = data[os.write(writer, data) :]
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})

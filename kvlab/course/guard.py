@@ -1,0 +1,62 @@
+"""Runs a check so that nothing a learner's code does reaches the notebook: no exception, no endless loop, no lost memory.
+
+Two ways. On Linux the check runs in a forked copy of the kernel, which is killed when its time is up (`forked.py`). That
+stops everything, and whatever the code changes is gone with the copy. Elsewhere, and for exercises that need this process
+(a GPU does), it runs in a thread that is stopped by exceptions (`threaded.py`). That stops Python code, but not a call
+into C that never returns.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+Report = dict[str, Any]
+Emit = Callable[[Report], None]
+
+MEMORY = 512 * 2**20  # bytes that a check may take on top of what the kernel has
+GRACE = 1.0  # seconds after the time limit in which a check may still say where it was
+
+
+class Stop(BaseException):
+    """Thrown into a learner's code that ran out of time in a thread. Only the guard catches it."""
+
+
+class Work(Protocol):
+    """What can be run under guard. Reports are plain data (JSON); the last one given counts."""
+
+    def setting(self) -> AbstractContextManager[None]:
+        """What must hold while it runs, and be put back afterwards: where prints go, what a name means."""
+
+    def run(self, emit: Emit) -> None:
+        """Does the work and hands over reports as soon as there is one."""
+
+    def late(self, frame: FrameType | None) -> Report:
+        """A report for the moment at which time ran out; `frame` is where the code was."""
+
+
+@dataclass
+class Ending:
+    """How it ended: "done", "late", "memory", "died" (the process ended by itself) or "interrupted" (by the user)."""
+
+    how: str = "died"
+    report: Report = field(default_factory=dict)
+
+
+def guarded(work: Work, seconds: float = 5.0, isolate: bool = True) -> Ending:
+    """Runs `work` and returns how it ended, `seconds` + 2 from now at the latest, whatever the code does."""
+    if isolate and sys.platform == "linux" and hasattr(os, "fork"):
+        from kvlab.course import forked
+
+        try:
+            return forked.run(work, seconds)
+        except OSError:  # no more processes allowed here
+            pass
+    from kvlab.course import threaded
+
+    return threaded.run(work, seconds)

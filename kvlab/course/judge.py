@@ -1,0 +1,46 @@
+"""From a function or class to a verdict. `exercise` does this for the learner's, tests for finished parts and mistakes."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from kvlab.course import borrowed, verdict
+from kvlab.course.checker import Checker
+from kvlab.course.declare import Exercise
+from kvlab.course.guard import guarded
+from kvlab.course.registry import part_of
+from kvlab.course.source import Source, codes_of, source_of, untouched, untouched_methods
+from kvlab.course.verdict import Verdict
+
+
+def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, source: Source | None = None) -> Verdict:
+    """Checks `part` as a solution of `entry` and returns the verdict. Never raises what `part` raises."""
+    if any(hasattr(check, "make") for check in entry.checks):
+        import hypothesis  # noqa: F401  here, so that the forked check finds it imported
+    own = {code.co_filename for code in codes_of(part)}
+    ending = guarded(Checker(entry, part, names, own.__contains__), entry.seconds, entry.isolate)
+    return verdict.of_ending(entry.name, ending, _missing(entry, ending.report, source))
+
+
+def _missing(entry: Exercise, report: dict[str, Any], source: Source | None) -> str | None:
+    """The first method that the exercise needs and that the learner has not written yet."""
+    finished = part_of(entry)
+    if source is None or not isinstance(finished, type):
+        return None
+    needed = [name for name in untouched_methods(source.node) if hasattr(finished, name)]
+    if not needed and report.get("missing") and hasattr(finished, report["missing"]):
+        needed = [report["missing"]]
+    return needed[0] if needed else None
+
+
+def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdict, Source | None]:
+    """The verdict on what a learner wrote in the namespace of `frame`, and its source. The finished part in the learner's
+    place, or an untouched body, is not checked at all."""
+    source = source_of(part, frame)
+    trouble = borrowed.sentence(entry, part, source, frame.f_globals)
+    if trouble:
+        return verdict.failed(entry.name, trouble), source
+    if source is not None and untouched(source.node):
+        return verdict.untouched(entry.name, entry.part), source
+    return judge(entry, part, frame.f_globals, source), source

@@ -1,0 +1,88 @@
+"""A check in a thread of this process: stopped by exceptions when its time is up or it takes too much memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+from kvlab.course.guard import MEMORY, Ending, Report, Stop, Work
+
+_PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
+
+
+def run(work: Work, seconds: float) -> Ending:
+    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left behind."""
+    ending = Ending()
+    thread = threading.Thread(target=_body, args=(work, ending), daemon=True, name="kvlab check")
+    with work.setting():
+        thread.start()
+        try:
+            how = _watch(thread, time.monotonic() + seconds)
+        except KeyboardInterrupt:
+            how = "interrupted"
+        if not how:
+            return ending
+        report = work.late(sys._current_frames().get(thread.ident or 0)) if how == "late" else ending.report
+        _stop(thread)
+    return Ending(how, report)
+
+
+def _body(work: Work, ending: Ending) -> None:
+    def emit(report: Report) -> None:
+        ending.report = report
+
+    try:
+        work.run(emit)
+        ending.how = "done"
+    except MemoryError:
+        ending.how = "memory"
+    except BaseException:
+        ending.how = "died"
+
+
+def _watch(thread: threading.Thread, deadline: float) -> str:
+    """Waits for the thread. "late" or "memory" if it has to be stopped, an empty string if it ended by itself."""
+    allowed = _memory_used() + MEMORY
+    while thread.is_alive():
+        thread.join(0.02)
+        if time.monotonic() > deadline:
+            return "late"
+        if _memory_used() > allowed:
+            return "memory"
+    return ""
+
+
+def _memory_used() -> int:
+    """Bytes of memory that this process uses, 0 where that cannot be had."""
+    try:
+        with open("/proc/self/statm") as sizes:
+            return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return _memory_used_peak()
+
+
+def _memory_used_peak() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Throws `Stop` into the thread again and again: a bare `except: pass` catches one, and then meets the next."""
+    interval, deadline = sys.getswitchinterval(), time.monotonic() + _PATIENCE
+    hook, threading.excepthook = threading.excepthook, lambda _: None  # the last one may hit the thread's own clean-up
+    sys.setswitchinterval(1e-5)
+    try:
+        while thread.is_alive() and time.monotonic() < deadline:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stop))
+            time.sleep(0)
+        thread.join(0.1)
+    finally:
+        sys.setswitchinterval(interval)
+        threading.excepthook = hook

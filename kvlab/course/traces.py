@@ -1,0 +1,72 @@
+"""Looks for the shortest trace of operations on which a part goes wrong. Hypothesis makes the traces up and shrinks them."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import tempfile
+import time
+from typing import Any
+
+from kvlab.course.declare import Traces
+from kvlab.course.observe import Probe, run_probe
+from kvlab.course.shorten import show
+from kvlab.course.tape import Tape
+
+EXAMPLES = 80  # traces that are tried
+BUDGET = 0.9  # seconds in which they are tried and shrunk
+
+
+class _Enough(BaseException):
+    """Time for looking is over; the shortest failing trace so far counts."""
+
+
+def trace_probe(check: Traces, name: str, value: Any) -> Probe:
+    """The probe that runs one value of `check`."""
+    return run_probe(check, name, (value,), lambda: rendered(check, name, value))
+
+
+def search(check: Traces, name: str, part: Any, tape: Tape) -> Probe | None:
+    """The probe of the shortest value found on which `part` goes wrong, or None if it stood all of them.
+
+    The same values in the same order each time. Code that behaves differently each time is caught by whatever it did first.
+    """
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "kvlab-hypothesis"))
+    from hypothesis import Phase, find, settings
+    from hypothesis.strategies import SearchStrategy
+
+    failing: list[Any] = []
+    until = time.monotonic() + BUDGET
+
+    def fails(value: Any) -> bool:
+        if time.monotonic() > until:
+            raise _Enough
+        kept = copy.deepcopy(value)
+        if trace_probe(check, name, value).see(part, tape).right:
+            return False
+        failing.append(kept)
+        return True
+
+    strategy = check.make if isinstance(check.make, SearchStrategy) else check.make()
+    try:
+        find(strategy, fails, random=random.Random(0), settings=settings(
+            max_examples=EXAMPLES, deadline=None, database=None, phases=(Phase.generate, Phase.shrink)))
+    except (_Enough, Exception):  # none found, out of time, or code that fails now and then
+        pass
+    return trace_probe(check, name, failing[-1]) if failing else None
+
+
+def rendered(check: Traces, name: str, value: Any) -> list[str]:
+    """The trace as Python lines: by the check's own `render`, or as constructor and method calls, or as its repr."""
+    try:
+        return [str(line) for line in (check.render or (lambda given: _as_calls(name, given)))(value)]
+    except Exception:
+        return [show(value, 100)]
+
+
+def _as_calls(name: str, value: Any) -> list[str]:
+    arguments, operations = value
+    made = arguments if isinstance(arguments, tuple) else (arguments,)
+    lines = [f"p = {name}({', '.join(map(show, made))})"]
+    return lines + [f"p.{method}({', '.join(map(show, args))})" for method, *args in operations]
