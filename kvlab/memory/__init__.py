@@ -6,6 +6,7 @@ from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
+from .lru import LRUList
 from .manager import BlockManager
 from .mixes import (
     bursty_arrivals,
@@ -19,7 +20,7 @@ from .mixes import (
 from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
 from .presets import PRESETS
-from .protocols import Pool
+from .protocols import Allocator, Pool
 from .replays import PublishedRow, Replay, published_table, replay
 from .shapes import (
     KVShape,
@@ -52,12 +53,14 @@ __all__ = [
     "POLICIES",
     "PRESETS",
     "WEIGHT_BYTES",
+    "Allocator",
     "Arena",
     "BlockManager",
     "BlockPool",
     "BuddyArena",
     "FirstFitArena",
     "KVShape",
+    "LRUList",
     "Pool",
     "PublishedRow",
     "Replay",

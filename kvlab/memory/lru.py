@@ -1,4 +1,4 @@
-"""A doubly linked list of block ids whose links live in two arrays: the order in which cached free blocks are given up."""
+"""A doubly linked list of block ids, linked through two arrays: the order in which cached free blocks are given up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from kvlab.errors import InvariantBroken
 
 
 class LRUList:
-    """Block ids from least to most recently used; push, pop and remove from the middle are all O(1).
+    """Block ids from least to most recently used. `push`, `pop` and `remove` from the middle each cost the same few steps.
 
-    Intrusive: `_next[b]` and `_prev[b]` are the neighbours of block `b`, so no node object is made or searched for.
-    Entry `num_blocks` is the sentinel that closes the ring.
+    Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none searched for.
+    Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. A block that is not listed names
+    itself. The caller answers for what it pushes (nothing twice) and removes (only what is there).
     """
 
     def __init__(self, num_blocks: int) -> None:
@@ -30,7 +31,7 @@ class LRUList:
             block = self._next[block]
 
     def push(self, block: int) -> None:
-        """Append `block` as the most recently used."""
+        """Add `block` as the most recently used."""
         last = self._prev[self._end]
         self._next[last] = self._prev[self._end] = block
         self._prev[block], self._next[block] = last, self._end
@@ -44,20 +45,22 @@ class LRUList:
         self._length -= 1
 
     def pop(self) -> int:
-        """Unlink and return the least recently used block."""
+        """Unlink and return the least recently used block. The list must not be empty."""
         block = self._next[self._end]
         self.remove(block)
         return block
 
     def check(self) -> None:
-        """Walk the ring both ways and count. Raises `InvariantBroken`."""
-        block, steps = self._end, 0
-        while True:
+        """Walk the ring and count. `InvariantBroken` if two neighbours disagree or the length is wrong."""
+        block, steps = self._end, -1
+        while steps < self._end:
             after = self._next[block]
             if self._prev[after] != block:
-                raise InvariantBroken("links", f"block {block} is followed by {after}, which names {self._prev[after]} before it")
+                raise InvariantBroken(
+                    "links", f"block {block} names {after} as the next, which names {self._prev[after]} as the one before"
+                )
             block, steps = after, steps + 1
-            if block == self._end or steps > self._end + 1:
+            if block == self._end:
                 break
-        if steps - 1 != self._length:
-            raise InvariantBroken("links", f"the list has {steps - 1} blocks and counts {self._length}")
+        if block != self._end or steps != self._length:
+            raise InvariantBroken("links", f"{self._length} blocks are counted, but {steps} are linked")

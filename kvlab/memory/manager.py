@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from operator import index
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
 from kvlab.errors import InvariantBroken, UsageError
 
 from .pool import BlockPool
+from .protocols import Pool
 from .table import blocks_needed
 from .waste import Waste
 
 
 class _Sequence:
-    """A sequence's table and how many tokens of it are there."""
+    """A sequence's table and how many of its tokens are there."""
 
     __slots__ = ("num_tokens", "table")
 
@@ -23,15 +26,33 @@ class _Sequence:
         self.table, self.num_tokens = table, num_tokens
 
 
-class BlockManager:
-    """Tables of the sequences that share a `BlockPool`. Every call is done whole or, refused, changes nothing (I13)."""
+class _CountsOf:
+    """Reference counts of another kind of pool, read like the list that a `BlockPool` keeps."""
 
-    def __init__(self, pool: BlockPool | int, block_size: int) -> None:
+    def __init__(self, pool: Pool) -> None:
+        self._ref_count = pool.ref_count
+
+    def __getitem__(self, block: int) -> int:
+        return self._ref_count(block)
+
+
+class BlockManager:
+    """Block tables of the sequences that share one pool of blocks of `block_size` slots.
+
+    `pool` is the number of blocks for a new `BlockPool`, or a pool: ours, or any object with the names of `Pool`.
+    A call that is refused changes nothing (I13).
+    """
+
+    def __init__(self, pool: Pool | int, block_size: int) -> None:
         if block_size < 1:
             raise UsageError(f"a block has at least 1 slot, not {block_size}")
-        self.pool = BlockPool(pool) if isinstance(pool, int) else pool
+        self.pool: Pool = BlockPool(pool) if isinstance(pool, int) else pool
         self.block_size = block_size
         self._sequences: dict[Hashable, _Sequence] = {}
+        self._counts: Any = self.pool.counts if isinstance(self.pool, BlockPool) else _CountsOf(self.pool)
+
+    def __repr__(self) -> str:
+        return f"BlockManager({len(self)} sequences, blocks of {self.block_size}, {self.pool!r})"
 
     def __contains__(self, seq_id: Hashable) -> bool:
         return seq_id in self._sequences
@@ -39,86 +60,140 @@ class BlockManager:
     def __len__(self) -> int:
         return len(self._sequences)
 
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._sequences)
+
     def admit(self, seq_id: Hashable, num_tokens: int) -> list[int]:
-        """Give a new sequence the blocks for its first `num_tokens` tokens, and return them. `OutOfBlocks` if there are not enough."""
+        """Give a new sequence blocks for its first `num_tokens` (>= 0) tokens and return its table.
+
+        With too few free blocks: `OutOfBlocks`. An id that is in use: `UsageError`.
+        """
         if seq_id in self._sequences:
             raise UsageError(f"sequence {seq_id!r} is admitted already")
+        num_tokens = index(num_tokens)
         table = self.pool.take(blocks_needed(num_tokens, self.block_size))
         self._sequences[seq_id] = _Sequence(table, num_tokens)
-        return list(table)
+        return table.copy()
 
+    @overload
+    def append(self, seq_id: Hashable, count: Literal[1] = 1) -> int: ...
+    @overload
+    def append(self, seq_id: Hashable, count: int) -> int | np.ndarray: ...
     def append(self, seq_id: Hashable, count: int = 1) -> int | np.ndarray:
-        """The slot of the sequence's next token, or an int64 array of slots for `count` other than 1."""
+        """The slot of the sequence's next token; for `count` other than 1, the slots of so many, as `extend` gives them.
+
+        A block is taken only if the last one is full; without a free one: `OutOfBlocks`. This is the hot path of every decode
+        step, so the one-token case calls nothing that it can do itself.
+        """
         if count != 1:
             return self.extend(seq_id, count)
-        sequence = self._find(seq_id)
-        offset = sequence.num_tokens % self.block_size
-        if not offset:
-            sequence.table += self.pool.take(1)
-        elif self.pool.ref_count(sequence.table[-1]) > 1:
-            raise self._shared(seq_id, sequence.table[-1])
-        sequence.num_tokens += 1
-        return sequence.table[-1] * self.block_size + offset
+        try:
+            sequence = self._sequences[seq_id]
+        except KeyError:
+            self._refuse_unknown(seq_id)
+        table, num_tokens, block_size = sequence.table, sequence.num_tokens, self.block_size
+        offset = num_tokens % block_size
+        if offset:
+            block = table[-1]
+            if self._counts[block] != 1:
+                self._refuse_shared(seq_id, block)
+        else:
+            (block,) = self.pool.take(1)
+            table.append(block)
+        sequence.num_tokens = num_tokens + 1
+        return block * block_size + offset
 
     def extend(self, seq_id: Hashable, count: int) -> np.ndarray:
-        """The slots of the sequence's next `count` tokens, int64; all of them or, with `OutOfBlocks`, none."""
-        sequence = self._find(seq_id)
+        """The slots of the sequence's next `count` (>= 0) tokens, int64; all of them or, with `OutOfBlocks`, none."""
+        sequence, count = self._find(seq_id), index(count)
         if count < 0:
             raise UsageError(f"cannot append {count} tokens")
         start, stop = sequence.num_tokens, sequence.num_tokens + count
-        if count and start % self.block_size and self.pool.ref_count(sequence.table[-1]) > 1:
-            raise self._shared(seq_id, sequence.table[-1])
+        if count and start % self.block_size and self._counts[sequence.table[-1]] != 1:
+            self._refuse_shared(seq_id, sequence.table[-1])
         sequence.table += self.pool.take(blocks_needed(stop, self.block_size) - len(sequence.table))
         sequence.num_tokens = stop
         return self.slots(seq_id, start, stop)
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Slots of the tokens at positions `start` to `stop - 1` (all of them by default), int64, through the table (I4)."""
-        sequence = self._find(seq_id)
+        """Slots of the tokens at positions `start` to `stop - 1` (all by default), int64, each through the table (I4)."""
+        sequence, size = self._find(seq_id), self.block_size
         stop = sequence.num_tokens if stop is None else stop
         if not 0 <= start <= stop <= sequence.num_tokens:
-            raise UsageError(f"sequence {seq_id!r} has {sequence.num_tokens} tokens, not positions {start} to {stop}")
-        position = np.arange(start, stop, dtype=np.int64)
-        return np.array(sequence.table, dtype=np.int64)[position // self.block_size] * self.block_size + position % self.block_size
+            raise UsageError(
+                f"positions {start} to {stop} are not within the {sequence.num_tokens} tokens of sequence {seq_id!r}"
+            )
+        first = start // size
+        blocks = np.array(sequence.table[first : blocks_needed(stop, size)], dtype=np.int64)
+        slots = (blocks[:, None] * size + np.arange(size)).ravel()
+        return slots[start - first * size : stop - first * size]
 
     def free(self, seq_id: Hashable) -> None:
-        """Forget the sequence and release its blocks."""
+        """Forget the sequence and release its blocks. An id that is not admitted: `UsageError`."""
         self.pool.release(self._find(seq_id).table)
         del self._sequences[seq_id]
 
     def table(self, seq_id: Hashable) -> list[int]:
         """A copy of the sequence's block table."""
-        return list(self._find(seq_id).table)
+        return self._find(seq_id).table.copy()
 
     def num_tokens(self, seq_id: Hashable) -> int:
-        """Tokens the sequence has now."""
+        """How many tokens the sequence has."""
         return self._find(seq_id).num_tokens
 
     def waste(self) -> Waste:
-        """Where the pool's slots are. Unfilled slots of last blocks count as internal, since nobody knows whether they will be used."""
-        used = self.pool.num_blocks - self.pool.num_free
-        held = sum(sequence.num_tokens for sequence in self._sequences.values())
-        return Waste(held=held, internal=used * self.block_size - held, free=self.pool.num_free * self.block_size)
+        """Where the pool's slots are. A slot that several sequences share counts once.
+
+        The empty slots of last blocks count as internal, since nobody knows whether they will be used.
+        """
+        last = {seq.table[-1]: -seq.num_tokens % self.block_size for seq in self._sequences.values() if seq.table}
+        empty = sum(last.values()) + (self._null is not None) * self.block_size
+        used = (self.pool.num_blocks - self.pool.num_free) * self.block_size
+        return Waste(held=used - empty, internal=empty, free=self.pool.num_free * self.block_size)
 
     def check(self, others: Iterable[int] = ()) -> None:
-        """Walk everything: the pool (I1), counts against table entries (I2), table lengths (I3). `others` names blocks held elsewhere."""
-        self.pool.check()
-        named = Counter(others)
+        """Walk the whole state and raise `InvariantBroken` with the number of the invariant that does not hold.
+
+        The pool (I1); reference counts against table entries and `others`, blocks named once for each hold from outside (I2);
+        table lengths (I3); tables that name blocks the pool has (I4); sequences that share a block and have the same number of
+        tokens in it, since otherwise one has written there (I5).
+        """
+        if isinstance(self.pool, BlockPool):
+            self.pool.check()
+        holds, filled = Counter(others), dict[int, int]()
         for seq_id, sequence in self._sequences.items():
-            named.update(sequence.table)
-            needed = blocks_needed(sequence.num_tokens, self.block_size)
-            if len(sequence.table) != needed:
-                raise InvariantBroken("I3", f"sequence {seq_id!r} of {sequence.num_tokens} tokens has {len(sequence.table)} table entries, not {needed}")
+            self._check_table(seq_id, sequence)
+            holds.update(sequence.table)
+            for position, block in enumerate(sequence.table):
+                fill = min(self.block_size, sequence.num_tokens - position * self.block_size)
+                if filled.setdefault(block, fill) != fill and block != self._null:
+                    raise InvariantBroken("I5", f"block {block} is shared, yet has {filled[block]} tokens here, {fill} there")
         for block in range(self.pool.num_blocks):
-            if self.pool.ref_count(block) != named[block]:
-                raise InvariantBroken("I2", f"block {block} has reference count {self.pool.ref_count(block)}, but {named[block]} entries name it")
+            count = self._counts[block] - (block == self._null)
+            if count != holds[block]:
+                raise InvariantBroken("I2", f"block {block} has reference count {count}, but {holds[block]} entries name it")
+
+    def _check_table(self, seq_id: Hashable, sequence: _Sequence) -> None:
+        needed, entries = blocks_needed(sequence.num_tokens, self.block_size), len(sequence.table)
+        if entries != needed:
+            raise InvariantBroken("I3", f"{seq_id!r} has {sequence.num_tokens} tokens and {entries} entries, not {needed}")
+        foreign = [block for block in sequence.table if not 0 <= block < self.pool.num_blocks]
+        if foreign:
+            raise InvariantBroken("I4", f"the table of {seq_id!r} names blocks the pool does not have: {foreign}")
+
+    @property
+    def _null(self) -> int | None:
+        return getattr(self.pool, "null", None)
 
     def _find(self, seq_id: Hashable) -> _Sequence:
         try:
             return self._sequences[seq_id]
         except KeyError:
-            raise UsageError(f"no sequence {seq_id!r} is admitted") from None
+            self._refuse_unknown(seq_id)
 
     @staticmethod
-    def _shared(seq_id: Hashable, block: int) -> UsageError:
-        return UsageError(f"sequence {seq_id!r} cannot write block {block}: others hold it too (I5)")
+    def _refuse_unknown(seq_id: Hashable) -> NoReturn:
+        raise UsageError(f"no sequence {seq_id!r} is admitted") from None
+
+    def _refuse_shared(self, seq_id: Hashable, block: int) -> NoReturn:
+        raise UsageError(f"{seq_id!r} cannot write to block {block}: it has {self._counts[block]} holders (I5)")

@@ -1,9 +1,10 @@
-"""The block pool: who holds which block, counted."""
+"""The block pool: which blocks are free, how many holders the others have, and what a free one still remembers."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from operator import index
+from typing import NoReturn
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
 
@@ -11,126 +12,166 @@ from .lru import LRUList
 
 
 class BlockPool:
-    """`num_blocks` physical blocks, numbered from 0, each with a reference count.
+    """`num_blocks` physical blocks, numbered from 0, each with a reference count; those with count 0 are free.
 
-    A block with count 0 is free. Free blocks without a hash hold nothing worth keeping: they lie on a stack and are reused first,
-    the last returned before the others. Free blocks with a hash still hold a prefix that a later request may want: they wait in a list,
-    and only when the stack is empty is the one given up that nobody has used for longest. A refused call changes nothing (I13).
+    - A free block without a hash holds nothing worth keeping. It lies on a stack and is reused first.
+    - A free block with a hash still holds a prefix that a later request may want, so it waits in a list from which it can be
+      had back. Only when the stack is empty is the least recently used one given up, and only then does it lose its hash.
+    - `null_block` sets block 0 aside: it is never taken, and a table may name it where a token's block is gone (windows).
+
+    A call that is refused changes nothing (I13). Every operation costs O(blocks named), however large the pool.
     """
 
-    def __init__(self, num_blocks: int) -> None:
-        if num_blocks < 1:
-            raise UsageError(f"a pool needs at least 1 block, not {num_blocks}")
+    def __init__(self, num_blocks: int, null_block: bool = False) -> None:
+        if num_blocks < 1 + null_block:
+            raise UsageError(f"a pool needs at least {1 + null_block} blocks, not {num_blocks}")
         self.num_blocks = num_blocks
-        self._refs = [0] * num_blocks
-        self._blank = list(range(num_blocks - 1, -1, -1))  # a stack: block 0 is on top
+        self.null = 0 if null_block else None
+        self.counts = [0] * num_blocks
+        """Reference count of each block, the null block's own hold included. To be read, not written."""
+        self._blank = list(range(num_blocks - 1, -1 + null_block, -1))  # a stack: the lowest number is on top
         self._cached = LRUList(num_blocks)
-        self._hash_of: dict[int, Hashable] = {}
+        self._key_of: dict[int, Hashable] = {}
         self._block_of: dict[Hashable, int] = {}
+        if null_block:
+            self.counts[0] = 1
+
+    def __repr__(self) -> str:
+        return f"BlockPool({self.num_blocks} blocks, {self.num_free} free, {len(self._cached)} of these with a hash)"
 
     @property
     def num_free(self) -> int:
         """Blocks that `take` can give, with or without a hash."""
         return len(self._blank) + len(self._cached)
 
+    @property
+    def num_cached(self) -> int:
+        """Free blocks that still have a hash."""
+        return len(self._cached)
+
     def ref_count(self, block: int) -> int:
         """How many holders `block` has."""
-        return self._refs[self._known(block)]
+        return self.counts[self._known(block)]
 
     def take(self, count: int) -> list[int]:
-        """`count` free blocks, each with a reference count of 1 from now on; all of them or, with `OutOfBlocks`, none."""
+        """`count` (>= 0) free blocks, each with one holder from now on; all of them or, with `OutOfBlocks`, none."""
+        blank, counts = self._blank, self.counts
         if count < 0:
             raise UsageError(f"cannot take {count} blocks")
         if count > self.num_free:
             raise OutOfBlocks(count, self.num_free)
-        cut = max(0, len(self._blank) - count)
-        blocks = self._blank[cut:]
-        del self._blank[cut:]
+        cut = max(0, len(blank) - count)
+        blocks = blank[cut:]
+        del blank[cut:]
         blocks.reverse()
         while len(blocks) < count:
             blocks.append(self._give_up())
         for block in blocks:
-            self._refs[block] = 1
+            counts[block] = 1
         return blocks
 
     def _give_up(self) -> int:
+        """The least recently used block with a hash, which it loses."""
         block = self._cached.pop()
-        del self._block_of[self._hash_of.pop(block)]
+        del self._block_of[self._key_of.pop(block)]
         return block
 
     def share(self, blocks: Iterable[int]) -> None:
-        """One more holder for each of `blocks`. A free block can be had back this way only while it still has its hash."""
-        blocks = self._ids(blocks)
+        """One more holder for each of `blocks`. A free one can be had back like this only while it has its hash."""
+        blocks, counts = self._ids(blocks), self.counts
         for block in blocks:
-            if not self._refs[self._known(block)] and block not in self._hash_of:
-                raise UsageError(f"block {block} is free (reference count 0) and cannot be shared")
+            if not counts[self._known(block)] and block not in self._key_of:
+                raise UsageError(f"block {block} is free (reference count 0), so it cannot be shared")
         for block in blocks:
-            if not self._refs[block]:
+            if not counts[block]:
                 self._cached.remove(block)
-            self._refs[block] += 1
+            counts[block] += 1
 
     def release(self, blocks: Iterable[int]) -> None:
-        """One holder less for each of `blocks`; those without a holder are free. More releases than holders: `UsageError`, none done."""
-        blocks = self._ids(blocks)
-        freed = []
+        """One holder less for each of `blocks`; whoever has none left is free, the last named before the others.
+
+        A block that is free already, or named more often than it has holders, raises `UsageError`; then none is released.
+        """
+        blocks, counts, freed = self._ids(blocks), self.counts, []
         for position, block in enumerate(blocks):
-            if not 0 <= block < self.num_blocks or not self._refs[block]:
-                for undone in blocks[:position]:
-                    self._refs[undone] += 1
-                self._refuse_release(block, blocks.count(block))
-            self._refs[block] -= 1
-            if not self._refs[block]:
+            count = counts[block] if 0 <= block < self.num_blocks else 0
+            if count > 1:
+                counts[block] = count - 1
+            elif count and block != self.null:
+                counts[block] = 0
                 freed.append(block)
-        freed.reverse()  # a sequence's last block is given up before its first
+            else:
+                for undone in blocks[:position]:
+                    counts[undone] += 1
+                self._refuse_release(block, blocks.count(block))
+        self._return(freed)
+
+    def _return(self, freed: list[int]) -> None:
+        """Put blocks without a holder where `take` finds them, the last of them first."""
+        freed.reverse()  # a sequence's end is reused before its beginning, which others are likelier to share
+        if not self._key_of:
+            self._blank += freed
+            return
         for block in freed:
-            if block in self._hash_of:
+            if block in self._key_of:
                 self._cached.push(block)
             else:
                 self._blank.append(block)
 
-    def _refuse_release(self, block: int, named: int) -> None:
-        count = self._refs[self._known(block)]
-        raise UsageError(f"block {block} is released {named} time{'s' * (named != 1)} here but its reference count is {count}")
+    def publish(self, block: int, key: Hashable) -> int:
+        """File a block in use, all of whose tokens are written (I8), under `key`. Returns the block found there from now on.
 
-    def publish(self, block: int, hash: Hashable) -> int:
-        """File `block`, whose tokens are all written, under `hash`; returns the block that is found there from now on.
-
-        That is another one if it was published first; `block` then stays without a hash.
+        That is another one if it was filed first; `block` then stays without a hash. A free block, or one that is filed under
+        another key, raises `UsageError`.
         """
-        if not self._refs[self._known(block)]:
-            raise UsageError(f"block {block} is free (reference count 0) and cannot be published")
-        if self._hash_of.get(block, hash) != hash:
+        if not self.counts[self._known(block)] or block == self.null:
+            raise UsageError(f"block {block} is not in use, so it cannot be published")
+        if self._key_of.get(block, key) != key:
             raise UsageError(f"block {block} is published already, under another hash")
-        if self._block_of.setdefault(hash, block) == block:
-            self._hash_of[block] = hash
-        return self._block_of[hash]
+        found = self._block_of.setdefault(key, block)
+        if found == block:
+            self._key_of[block] = key
+        return found
 
-    def lookup(self, hash: Hashable) -> int | None:
-        """The block published under `hash`, in use or free; None if there is none. It takes no reference: `share` does."""
-        return self._block_of.get(hash)
+    def lookup(self, key: Hashable) -> int | None:
+        """The block filed under `key`, in use or free; None if there is none. It takes no hold: `share` does."""
+        return self._block_of.get(key)
+
+    def _refuse_release(self, block: int, named: int) -> NoReturn:
+        holders = self.counts[self._known(block)] - (block == self.null)
+        raise UsageError(
+            f"block {block} is released {named} time{'s' * (named != 1)}, but its reference count is {holders}"
+        )
 
     def _known(self, block: int) -> int:
         if not 0 <= block < self.num_blocks:
-            raise UsageError(f"no block {block}: the pool has blocks 0 to {self.num_blocks - 1}")
+            raise UsageError(f"there is no block {block}: the pool has blocks 0 to {self.num_blocks - 1}")
         return block
 
     @staticmethod
     def _ids(blocks: Iterable[int]) -> list[int]:
+        """The ids as plain ints, in a list that may be read twice."""
         try:
             return list(map(index, blocks))
-        except TypeError as error:
-            raise UsageError(f"blocks are given as a list of integers: {error}") from None
+        except TypeError:
+            raise UsageError(f"blocks are named by a list of whole numbers, not by {blocks!r:.60}") from None
 
     def check(self) -> None:
-        """Walk the whole pool: each block is in use or in one free list, never both (I1); hashes agree. Else `InvariantBroken`."""
+        """Walk the whole pool. `InvariantBroken` if a block is neither used nor free, or both, or free twice (I1), or if a
+        hash is filed under the wrong block, or a free block lies in the wrong place."""
         self._cached.check()
         free = [*self._blank, *self._cached]
-        if len(set(free)) != len(free):
-            raise InvariantBroken("I1", "a block is in the free lists twice")
-        used = {block for block, count in enumerate(self._refs) if count}
-        if used & set(free) or len(used) + len(free) != self.num_blocks:
-            raise InvariantBroken("I1", f"{len(used)} used and {len(free)} free blocks of {self.num_blocks}; in both: {sorted(used & set(free))}")
-        if {block: hash for hash, block in self._block_of.items()} != self._hash_of:
-            raise InvariantBroken("hashes", "the two directions of the hash table disagree")
-        if any(block not in self._hash_of for block in self._cached) or any(block in self._hash_of for block in self._blank):
-            raise InvariantBroken("hashes", "a free block is in the wrong free list")
+        used = {block for block, count in enumerate(self.counts) if count}
+        both, twice = used.intersection(free), len(free) - len(set(free))
+        if both or twice or len(used) + len(free) != self.num_blocks:
+            raise InvariantBroken(
+                "I1",
+                f"{len(used)} blocks used (with null) and {len(free)} free, of {self.num_blocks}; "
+                f"in both: {sorted(both)}; free more than once: {twice}",
+            )
+        if any(count < 0 for count in self.counts) or self.null is not None and not self.counts[self.null]:
+            raise InvariantBroken("I1", "a reference count is below what it can be")
+        if {block: key for key, block in self._block_of.items()} != self._key_of:
+            raise InvariantBroken("hashes", "the table from hash to block and the one back disagree")
+        if not self._key_of.keys().isdisjoint(self._blank) or not self._key_of.keys() >= set(self._cached):
+            raise InvariantBroken("hashes", "a free block with a hash lies among those without, or the other way round")

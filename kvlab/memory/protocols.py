@@ -1,4 +1,4 @@
-"""What a part must offer to stand in for a finished one."""
+"""What a part must offer to stand in for a finished one. A learner's class need not derive from these, only have the names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Protocol, runtime_checkable
 
 
 class Takes(Protocol):
-    """Anything that blocks can be taken from."""
+    """Anything that blocks can be taken from, all or nothing."""
 
     def take(self, count: int) -> list[int]: ...
 
 
 @runtime_checkable
 class Pool(Takes, Protocol):
-    """A block pool: `kvlab.memory.BlockPool`, or a learner's own."""
+    """A block pool, such as `kvlab.memory.BlockPool` or a learner's own."""
+
+    num_blocks: int
 
     @property
     def num_free(self) -> int: ...
@@ -22,3 +24,19 @@ class Pool(Takes, Protocol):
     def share(self, blocks: Iterable[int]) -> None: ...
 
     def release(self, blocks: Iterable[int]) -> None: ...
+
+    def ref_count(self, block: int) -> int: ...
+
+
+@runtime_checkable
+class Allocator(Protocol):
+    """A contiguous allocator, such as `Arena`, `BuddyArena`, or a learner's own."""
+
+    capacity: int
+
+    @property
+    def num_free(self) -> int: ...
+
+    def allocate(self, size: int) -> int: ...
+
+    def free(self, start: int) -> None: ...
