@@ -17,6 +17,7 @@ CELL_TIMEOUT = 120  # seconds, the limit nbval runs with
 IGNORE = "nbval-ignore-output"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EXERCISE = re.compile(r"^@exercise\b", re.MULTILINE)
+ANSI = re.compile(r"\x1b\[[\d;]*m")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
 
 
@@ -30,7 +31,7 @@ def execute(notebook: NotebookNode, folder: Path, name: str) -> NotebookNode:
     try:
         client.execute(env={**os.environ, "KVLAB_PROGRESS": "off"})
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise BuildError(f"{name}: {error}") from None
+        raise BuildError(f"{name}: {_where(done)}{ANSI.sub('', str(error))}") from None
     for cell in done.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
@@ -38,6 +39,11 @@ def execute(notebook: NotebookNode, folder: Path, name: str) -> NotebookNode:
             cell.outputs = _joined([_clean(output, f"{name}: cell {cell.id}:") for output in kept])
     done.metadata = nbformat.from_dict(METADATA)
     return done
+
+
+def _where(notebook: NotebookNode) -> str:
+    failed = [c.id for c in notebook.cells if any(o.output_type == "error" for o in c.get("outputs", []))]
+    return f"cell {failed[0]}: " if failed else ""
 
 
 def _clean(output: NotebookNode, where: str) -> NotebookNode:

@@ -53,6 +53,12 @@ def cells(notebook: NotebookNode, kind: str) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == kind]
 
 
+def is_exercise(cell: NotebookNode) -> bool:
+    """Whether the builder sees an exercise in the cell."""
+    builder()
+    return sys.modules["_execute"].is_exercise(cell)
+
+
 def exercise_name(cell: NotebookNode) -> str:
     """Name of the function or class that an exercise cell decorates."""
     for node in ast.parse(cell.source).body:
