@@ -1,0 +1,25 @@
+"""What reads and writes the bytes of the KV cache, in PyTorch."""
+
+from __future__ import annotations
+
+from .attention import paged_attention
+from .backend import Backend, PagedAttention, choose_backend, register_backend
+from .blockwise import attend_blockwise, merge_partials
+from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from .plan import AttentionPlan
+
+__all__ = [
+    "AttentionPlan",
+    "Backend",
+    "LayerShape",
+    "PagedAttention",
+    "PagedCache",
+    "attend_blockwise",
+    "choose_backend",
+    "copy_blocks",
+    "gather_kv",
+    "merge_partials",
+    "paged_attention",
+    "register_backend",
+    "write_kv",
+]

@@ -1,0 +1,148 @@
+"""Attention over paged keys and values, in PyTorch: what runs on the CPU, and what kernels are compared with."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kvlab.errors import UsageError
+
+from .plan import AttentionPlan, Group
+
+
+def paged_attention(
+    query: Tensor,
+    key_pool: Tensor,
+    value_pool: Tensor,
+    block_tables: Tensor,
+    query_start: Tensor,
+    context_lengths: Tensor,
+    *,
+    scale: float | None = None,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    return_lse: bool = False,
+    plan: AttentionPlan | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Causal attention of a flattened batch: prefill, chunks of a prefill and decode rows side by side.
+
+    query: `[num_tokens, heads, head_dim]`, sequences back to back; the tokens of sequence s are rows `query_start[s]` to
+    `query_start[s + 1] - 1`, and they are the *last* tokens of its context. key_pool, value_pool:
+    `[num_blocks, block_size, kv_heads, head_dim]`, the two head dims may differ; `heads` is a multiple of `kv_heads` and
+    query head h reads KV head `h // (heads // kv_heads)`. block_tables: `[num_seqs, max_blocks]` int32. context_lengths:
+    `[num_seqs]` int32, the tokens that lie in the pools, those of `query` included.
+
+    scale: default `head_dim ** -0.5`. window: a token sees itself and the `window - 1` before it. softcap: scores become
+    `softcap * tanh(score / softcap)` (Gemma 2). sinks: `[heads]`, a score more in each softmax's sum (GPT-OSS). plan: of
+    this very batch, made once for all layers; the three integer tensors are not looked at then.
+
+    Returns `[num_tokens, heads, value_dim]`, and with `return_lse` also the log of each softmax's sum (the sink's share
+    included), `[num_tokens, heads]` fp32. A row that sees no key gives 0 and -inf (or the sink alone). Padding entries of
+    `block_tables` are never read, and what lies beyond a sequence's length changes no bit of the result (I6), NaN and
+    infinities included. Shapes that do not fit, and block ids outside the pool, are refused with `UsageError`.
+    """
+    if plan is None:
+        plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
+        _refuse_unknown_blocks(plan, window, key_pool.shape[0])
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    output = query.new_empty(len(query), query.shape[1], value_pool.shape[-1])
+    lse = query.new_empty(query.shape[:2], dtype=torch.float32) if return_lse else None
+    for group in plan.groups(window):
+        queries = query.index_select(0, group.rows).view(group.sequences, group.queries, *query.shape[1:])
+        key, value = gather_group(key_pool, group), gather_group(value_pool, group)
+        if softcap is None and sinks is None and not return_lse:
+            found, found_lse = _fused(queries, key, value, group, scale), None
+        else:
+            found, found_lse = _spelled_out(queries, key, value, group, scale, softcap, sinks)
+        _put(output, found, group)
+        if lse is not None and found_lse is not None:
+            _put(lse, found_lse, group)
+    return output if lse is None else (output, lse)
+
+
+def _plan(query: Tensor, pool: Tensor, tables: Tensor, query_start: Tensor, context_lengths: Tensor) -> AttentionPlan:
+    starts = query_start.tolist()
+    if query.dim() != 3 or pool.dim() != 4 or query.shape[1] % pool.shape[2]:
+        shapes = f"{tuple(query.shape)} and {tuple(pool.shape)}"
+        raise UsageError(f"queries [tokens, heads, dim] and keys [blocks, block_size, kv_heads, dim] do not fit: {shapes}")
+    if not starts or starts[0] or starts[-1] != len(query) or not len(starts) - 1 == len(tables) == len(context_lengths):
+        raise UsageError(f"query_start {starts} does not cut {len(query)} rows into {len(tables)} sequences")
+    lengths = [stop - start for start, stop in zip(starts, starts[1:], strict=False)]
+    contexts = context_lengths.tolist()
+    short = max(contexts, default=0) > tables.shape[1] * pool.shape[1]
+    if short or min(lengths, default=0) < 0 or min(contexts, default=0) < 0:
+        raise UsageError(f"context lengths {contexts} do not fit tables of {tables.shape[1]} blocks of {pool.shape[1]}")
+    return AttentionPlan(tables.cpu().numpy(), lengths, contexts, pool.shape[1], query.device)
+
+
+def _refuse_unknown_blocks(plan: AttentionPlan, window: int | None, num_blocks: int) -> None:
+    for group in plan.groups(window):
+        low, high = int(group.blocks.min()), int(group.blocks.max())
+        if low < 0 or high >= num_blocks:
+            raise UsageError(f"block {low if low < 0 else high} does not exist: the pool has blocks 0 to {num_blocks - 1}")
+
+
+def gather_group(pool: Tensor, group: Group) -> Tensor:
+    """A group's keys or values, `[sequences, keys, kv_heads, dim]`: a copy, with 0 wherever no token lies (I6)."""
+    pages = pool.view(pool.shape[0], -1).index_select(0, group.blocks)
+    if group.stale is not None:  # zeros, since a masked weight of 0 times NaN is still NaN
+        pages.view(group.sequences * group.keys, -1).index_fill_(0, group.stale, 0.0)
+    return pages.view(group.sequences, group.keys, *pool.shape[2:])
+
+
+def _put(output: Tensor, found: Tensor, group: Group) -> None:
+    found = found.flatten(0, 1)
+    rows = group.rows
+    if group.real is not None:
+        found, rows = found.index_select(0, group.real), rows.index_select(0, group.real)
+    output.index_copy_(0, rows, found)
+
+
+def _fused(query: Tensor, key: Tensor, value: Tensor, group: Group, scale: float) -> Tensor:
+    """`[sequences, queries, heads, value_dim]` by torch's own kernel, which never holds all scores at once."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    n, queries, heads, dim = query.shape
+    key, value, bias = key.transpose(1, 2), value.transpose(1, 2), group.bias(query.dtype)
+    if queries == 1:  # the query heads of a KV head become rows of one product: keys are read once, not once a head
+        packed = query.view(n, key.shape[1], heads // key.shape[1], dim)
+        output = attend(packed, key, value, attn_mask=bias, scale=scale).reshape(n, 1, heads, -1)
+    else:
+        grouped = heads != key.shape[1]
+        output = attend(query.transpose(1, 2), key, value, attn_mask=bias, scale=scale, enable_gqa=grouped).transpose(1, 2)
+    if group.blind is not None:
+        output = output.masked_fill(group.blind[:, :, None, None], 0.0)
+    return output
+
+
+def _spelled_out(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    group: Group,
+    scale: float,
+    softcap: float | None,
+    sinks: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """The same in plain steps, with soft cap, sinks and log-sum-exp, which torch's kernel lacks. Sums are fp32."""
+    n, queries, heads, dim = query.shape
+    kv_heads = key.shape[2]
+    shared = heads // kv_heads
+    packed = query.view(n, queries, kv_heads, shared, dim).permute(0, 2, 1, 3, 4).reshape(n, kv_heads, -1, dim)
+    scores = torch.matmul(packed, key.permute(0, 2, 3, 1)).float().view(n, kv_heads, queries, shared, -1) * scale
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    scores = scores + group.bias(torch.float32).view(n, 1, queries, 1, -1)
+    blind = None if group.blind is None else group.blind.view(n, 1, queries, 1, 1)
+    if blind is not None:
+        scores = scores.masked_fill(blind, float("-inf"))
+    lse = scores.logsumexp(-1)
+    if sinks is not None:
+        lse = torch.logaddexp(lse, sinks.float().view(1, kv_heads, 1, shared).expand_as(lse))
+    weights = torch.exp(scores - lse.unsqueeze(-1))
+    if blind is not None:
+        weights = weights.masked_fill(blind, 0.0)
+    weights = weights.to(value.dtype).view(n, kv_heads, queries * shared, -1)
+    output = torch.matmul(weights, value.transpose(1, 2)).view(n, kv_heads, queries, shared, -1)
+    output = output.permute(0, 2, 1, 3, 4).reshape(n, queries, heads, -1)
+    return output, lse.permute(0, 2, 1, 3).reshape(n, queries, heads)

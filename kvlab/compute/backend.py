@@ -1,0 +1,92 @@
+"""Which implementation of paged attention runs here, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from kvlab.errors import UsageError
+
+from .attention import paged_attention
+from .plan import AttentionPlan
+
+
+class PagedAttention(Protocol):
+    """What an implementation offers: the arguments of `kvlab.compute.paged_attention`, and the same result."""
+
+    def __call__(
+        self,
+        query: Tensor,
+        key_pool: Tensor,
+        value_pool: Tensor,
+        block_tables: Tensor,
+        query_start: Tensor,
+        context_lengths: Tensor,
+        *,
+        scale: float | None = None,
+        window: int | None = None,
+        softcap: float | None = None,
+        sinks: Tensor | None = None,
+        plan: AttentionPlan | None = None,
+    ) -> Tensor: ...
+
+
+class Backend(NamedTuple):
+    """An implementation that was chosen: its name, the reason in one sentence, and the function."""
+
+    name: str
+    why: str
+    attention: PagedAttention
+
+
+class _Entry(NamedTuple):
+    objection: Callable[[torch.device], str | None]
+    load: Callable[[], PagedAttention]
+
+
+_ENTRIES: dict[str, _Entry] = {}
+
+
+def register_backend(
+    name: str, objection: Callable[[torch.device], str | None], load: Callable[[], PagedAttention]
+) -> None:
+    """Offer an implementation. `objection(device)` says in a phrase why it cannot run there, or None; `load` imports it.
+
+    Those registered later are preferred; "torch", the first, has no objection to any device.
+    """
+    _ENTRIES[name] = _Entry(objection, load)
+
+
+def choose_backend(device: torch.device | str = "cpu", requested: str | None = None) -> Backend:
+    """The implementation for `device`: the one `requested` (or named by KVLAB_BACKEND), else the best that can run.
+
+    An unknown name, or one that cannot run on the device, is refused with `UsageError` that says why.
+    """
+    device = torch.device(device)
+    requested = requested or os.environ.get("KVLAB_BACKEND")
+    if requested:
+        return _the_one(requested, device)
+    objections = []
+    for name, entry in reversed(_ENTRIES.items()):
+        objection = entry.objection(device)
+        if objection is None:
+            reason = "; ".join(objections) or f"the only implementation for {device.type}"
+            return Backend(name, f"{name}: {reason}", entry.load())
+        objections.append(f"{name} cannot run: {objection}")
+    raise UsageError(f"no implementation of paged attention runs on {device}: {'; '.join(objections)}")
+
+
+def _the_one(name: str, device: torch.device) -> Backend:
+    if name not in _ENTRIES:
+        raise UsageError(f'there is no implementation "{name}" of paged attention, only {", ".join(_ENTRIES)}')
+    objection = _ENTRIES[name].objection(device)
+    if objection is not None:
+        raise UsageError(f"{name} was asked for but cannot run on {device}: {objection}")
+    return Backend(name, f"{name}: asked for", _ENTRIES[name].load())
+
+
+register_backend("torch", lambda device: None, lambda: paged_attention)

@@ -1,0 +1,59 @@
+"""Attention block by block: the online softmax, and the merging of parts that were attended apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from kvlab.memory import blocks_needed
+
+
+def attend_blockwise(
+    query: Tensor,
+    key_pool: Tensor,
+    value_pool: Tensor,
+    table: Sequence[int],
+    length: int,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One token's attention over the `length` tokens of its sequence, holding a single block of scores at a time.
+
+    query: `[heads, head_dim]`; pools: `[num_blocks, block_size, kv_heads, head_dim]`, dims of keys and values may differ.
+    Returns the output `[heads, value_dim]` and the log of the softmax's sum `[heads]`, both fp32; for length 0 these are 0
+    and -inf. Slots beyond `length` are cut off before they are read. Source: Milakov and Gimelshein 2018
+    (arXiv 1805.02867); FlashAttention, Dao et al. 2022, algorithm 1.
+    """
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    kv_heads, block_size = key_pool.shape[2], key_pool.shape[1]
+    grouped = query.float().view(kv_heads, -1, query.shape[-1])
+    largest = grouped.new_full(grouped.shape[:2], float("-inf"))
+    total = torch.zeros_like(largest)
+    output = grouped.new_zeros(*largest.shape, value_pool.shape[-1])
+    for i in range(blocks_needed(length, block_size)):
+        filled = min(block_size, length - i * block_size)
+        key = key_pool[table[i], :filled].float().permute(1, 2, 0)  # [kv_heads, head_dim, filled]
+        value = value_pool[table[i], :filled].float().transpose(0, 1)
+        scores = grouped @ key * scale
+        higher = torch.maximum(largest, scores.amax(-1))
+        shrink = torch.exp(largest - higher)  # what was summed so far was relative to the old maximum
+        weights = torch.exp(scores - higher.unsqueeze(-1))
+        total = total * shrink + weights.sum(-1)
+        output = output * shrink.unsqueeze(-1) + weights @ value
+        largest = higher
+    output = output / total.clamp_min(torch.finfo(torch.float32).tiny).unsqueeze(-1)
+    return output.flatten(0, 1), (largest + total.log()).flatten()
+
+
+def merge_partials(outputs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
+    """Join what the same queries found in separate parts of the keys.
+
+    outputs: `[parts, ..., value_dim]`, each normalised within its part; lses: `[parts, ...]`, the logs of the parts' sums.
+    Returns the output and log-sum-exp over all keys, as if they had been attended at once. An empty part (-inf) counts for
+    nothing whatever its output holds, and empties merge into an empty: 0 and -inf.
+    """
+    lse = torch.logsumexp(lses, 0)
+    weights = torch.exp(lses - lse.masked_fill(lse == float("-inf"), 0.0))
+    empty = (lses == float("-inf")).unsqueeze(-1)
+    return (outputs.masked_fill(empty, 0.0) * weights.unsqueeze(-1)).sum(0), lse

@@ -1,0 +1,130 @@
+"""Where keys and values lie: one pool of blocks a layer, written by slot and read through block tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kvlab.errors import UsageError
+from kvlab.memory import blocks_needed
+
+
+class LayerShape(NamedTuple):
+    """What one token leaves in one layer: `kv_heads` keys of `key_dim` and values of `value_dim` numbers.
+
+    With MLA there is one head, the "key" is the latent and the "value" the rotary part, so the two dims differ.
+    """
+
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+
+
+def write_kv(key_pool: Tensor, value_pool: Tensor, key: Tensor, value: Tensor, slots: Tensor) -> None:
+    """Write each token's key and value into its slot of the two pools, in place.
+
+    key_pool, value_pool: `[num_blocks, block_size, kv_heads, head_dim]`; key, value: `[num_tokens, kv_heads, head_dim]`;
+    slots: `[num_tokens]` int64, `block * block_size + offset`. A slot of -1 writes nothing (torch would take it for the
+    last slot). A slot beyond the pool is refused with `UsageError` before anything is written.
+    """
+    capacity = key_pool.shape[0] * key_pool.shape[1]
+    if len(slots) and int(slots.max()) >= capacity:
+        raise UsageError(f"slot {int(slots.max())} does not exist: the pool has slots 0 to {capacity - 1}")
+    keep = slots >= 0
+    if not bool(keep.all()):
+        slots, key, value = slots[keep], key[keep], value[keep]
+    store(key_pool, key, slots)
+    store(value_pool, value, slots)
+
+
+def store(pool: Tensor, rows: Tensor, slots: Tensor) -> None:
+    """`pool[slot] = row` for each token, unchecked: `slots` are int64, each in the pool, each at most once."""
+    flat = pool.view(pool.shape[0] * pool.shape[1], -1)
+    flat.index_copy_(0, slots, rows.reshape(len(slots), flat.shape[1]).to(pool.dtype))
+
+
+def gather_kv(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tensor:
+    """The first `length` tokens of a sequence, `[length, kv_heads, head_dim]`, collected through its block table.
+
+    pool: `[num_blocks, block_size, kv_heads, head_dim]`. Entries of `table` after the last block that is needed are never
+    read, whatever they are. A table that is too short is refused with `UsageError`.
+    """
+    needed = blocks_needed(length, pool.shape[1])
+    if needed > len(table):
+        raise UsageError(f"{length} tokens lie in {needed} blocks of {pool.shape[1]}, but the table names {len(table)}")
+    blocks = torch.as_tensor(table[:needed], dtype=torch.int64, device=pool.device)
+    return pool.index_select(0, blocks).flatten(0, 1)[:length]
+
+
+def copy_blocks(pool: Tensor, pairs: Iterable[tuple[int, int]]) -> None:
+    """Copy whole blocks, `(source, target)` each, in place. All sources are read before any target is written (F13)."""
+    pairs = list(pairs)
+    if pairs:
+        sources, targets = torch.tensor(pairs, dtype=torch.int64, device=pool.device).unbind(1)
+        pool.index_copy_(0, targets, pool.index_select(0, sources))
+
+
+class PagedCache:
+    """The pools of every layer. It moves the bytes that a `BlockManager` names, and decides nothing itself.
+
+    num_blocks x block_size slots a layer. `shapes` gives each layer's `LayerShape`; layers without one get their pools
+    from the first keys and values that are written to them, which is how any model fits. `fill` is what new pools hold:
+    tests say NaN, and nothing may change.
+    """
+
+    def __init__(
+        self,
+        num_blocks: int,
+        block_size: int,
+        shapes: Iterable[LayerShape] = (),
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+        fill: float = 0.0,
+    ) -> None:
+        if num_blocks < 1 or block_size < 1:
+            raise UsageError(f"a cache needs at least 1 block of 1 slot, not {num_blocks} of {block_size}")
+        self.num_blocks, self.block_size, self.fill = num_blocks, block_size, fill
+        self.keys: dict[int, Tensor] = {}
+        self.values: dict[int, Tensor] = {}
+        for layer, shape in enumerate(shapes):
+            self._make(layer, shape, dtype, torch.device(device))
+
+    def __len__(self) -> int:
+        """Layers that have pools."""
+        return len(self.keys)
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes that one token takes in all layers together."""
+        pools = [*self.keys.values(), *self.values.values()]
+        return sum(pool[0, 0].numel() * pool.element_size() for pool in pools)
+
+    def write(self, layer: int, key: Tensor, value: Tensor, slots: Tensor) -> None:
+        """`write_kv` into the pools of `layer`, which are made now if they are missing."""
+        self.pools_for(layer, key, value)
+        write_kv(self.keys[layer], self.values[layer], key, value, slots)
+
+    def gather(self, layer: int, table: Sequence[int] | Tensor, length: int) -> tuple[Tensor, Tensor]:
+        """Keys and values of a sequence in `layer`: `gather_kv` of both pools."""
+        return gather_kv(self.keys[layer], table, length), gather_kv(self.values[layer], table, length)
+
+    def copy_blocks(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Copy blocks `(source, target)` in every layer."""
+        pairs = list(pairs)
+        for pool in (*self.keys.values(), *self.values.values()):
+            copy_blocks(pool, pairs)
+
+    def pools_for(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The pools of `layer`; made to fit `key` and `value` `[..., kv_heads, head_dim]` if it has none yet."""
+        if layer not in self.keys:
+            self._make(layer, LayerShape(key.shape[-2], key.shape[-1], value.shape[-1]), key.dtype, key.device)
+        return self.keys[layer], self.values[layer]
+
+    def _make(self, layer: int, shape: LayerShape, dtype: torch.dtype, device: torch.device) -> None:
+        for pools, dim in ((self.keys, shape.key_dim), (self.values, shape.value_dim)):
+            size = (self.num_blocks, self.block_size, shape.kv_heads, dim)
+            pools[layer] = torch.full(size, self.fill, dtype=dtype, device=device)
