@@ -43,7 +43,7 @@ def write_kv(key_pool: Tensor, value_pool: Tensor, key: Tensor, value: Tensor, s
 def store(pool: Tensor, rows: Tensor, slots: Tensor) -> None:
     """`pool[slot] = row` for each token, unchecked: `slots` are int64, each in the pool, each at most once."""
     flat = pool.view(pool.shape[0] * pool.shape[1], -1)
-    flat.index_copy_(0, slots, rows.reshape(len(slots), flat.shape[1]).to(pool.dtype))
+    flat.index_copy_(0, slots, rows.detach().reshape(len(slots), flat.shape[1]).to(pool.dtype))
 
 
 def gather_kv(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tensor:
@@ -127,4 +127,5 @@ class PagedCache:
     def _make(self, layer: int, shape: LayerShape, dtype: torch.dtype, device: torch.device) -> None:
         for pools, dim in ((self.keys, shape.key_dim), (self.values, shape.value_dim)):
             size = (self.num_blocks, self.block_size, shape.kv_heads, dim)
-            pools[layer] = torch.full(size, self.fill, dtype=dtype, device=device)
+            with torch.inference_mode(False):  # a pool made in a forward pass is to be written outside one too
+                pools[layer] = torch.full(size, self.fill, dtype=dtype, device=device)

@@ -1,0 +1,1 @@
+"""Serving a real model on paged memory."""

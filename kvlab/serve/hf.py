@@ -1,0 +1,134 @@
+"""The bridge to Hugging Face: an unmodified causal language model, run on flattened batches over our pools.
+
+The model is called with `cache=` an object of ours and with its attention set to the function registered here. In each layer
+the cache writes the new keys and values into the pools; the attention then reads all of them through the block tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, PreTrainedModel
+
+from kvlab.compute import PagedAttention, PagedCache, choose_backend
+from kvlab.errors import UsageError
+
+from .batch import Batch, Row, flatten
+from .hf_flat import FlatCache
+from .hf_support import Unsupported, refuse_unsupported
+
+ATTENTION = "kvlab"  # under this name transformers finds `_attention`, while a `PagedModel` runs
+
+
+def _attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    *,
+    kvlab_step: FlatCache | None = None,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """transformers' attention interface: query `[1, heads, T, dim]` to `[1, T, heads, value_dim]`."""
+    if kvlab_step is None:
+        raise UsageError(f'the attention "{ATTENTION}" runs in PagedModel only: it needs block tables, not a mask')
+    odd = [name for name in ("position_bias", "attention_mask") if {**options, "attention_mask": attention_mask}.get(name) is not None]
+    if odd or options.get("is_causal") is False:
+        raise Unsupported(f"{type(module).__name__} asks for attention that is not plainly causal ({', '.join(odd) or 'is_causal=False'})")
+    sinks = options.get("s_aux")
+    output = kvlab_step.attend(
+        module.layer_idx,
+        query,
+        key,
+        value,
+        scale=scaling,
+        window=options.get("sliding_window"),
+        softcap=options.get("softcap"),
+        sinks=getattr(module, "sinks", None) if sinks is None else sinks,
+    )
+    return output, None
+
+
+AttentionInterface.register(ATTENTION, _attention)
+
+
+class PagedModel:
+    """A Hugging Face causal language model whose keys and values live in `cache`, a `PagedCache` of `num_blocks` blocks.
+
+    The model's own code and weights stay as they are; its attention setting and training flags are changed during `forward`
+    only, and restored whatever happens there. A model that would come out wrong is refused with `Unsupported`: one sentence,
+    when the object is made. attention: a stand-in for `kvlab.compute.paged_attention`, such as a learner's. fill: what the
+    pools hold at first.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        num_blocks: int,
+        block_size: int = 16,
+        *,
+        attention: PagedAttention | None = None,
+        fill: float = 0.0,
+    ) -> None:
+        refuse_unsupported(model)
+        self.model = model
+        self.device = model.device
+        self.backend = choose_backend(model.device)
+        self.cache = PagedCache(num_blocks, block_size, fill=fill)
+        latent = bool(getattr(model.config, "kv_lora_rank", None))
+        self._step = FlatCache(self.cache, attention or self.backend.attention, attention is None, latent)
+        arguments = inspect.signature(model.forward).parameters
+        self._cache_name = "cache" if "cache" in arguments else "past_key_values"
+        self._keeps_logits = "logits_to_keep" in arguments
+        self._configs = list({id(part.config): part.config for part in model.modules() if hasattr(part, "config")}.values())
+        self._probe()
+
+    @property
+    def vocab_size(self) -> int:
+        """Token ids the model knows: 0 to this, exclusive."""
+        return self.model.get_input_embeddings().num_embeddings
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Run one step: write the batch's keys and values, and return `[len(logit_rows), vocab]` logits."""
+        arguments = {self._cache_name: self._step}
+        if self._keeps_logits:
+            arguments["logits_to_keep"] = batch.logit_rows
+        with torch.inference_mode(), self._borrowed(), self._step.running(batch):
+            output = self.model(batch.token_ids, position_ids=batch.positions, use_cache=True, **arguments)
+        self._step.refuse_bypass(type(self.model).__name__)
+        return output.logits[0] if self._keeps_logits else output.logits[0].index_select(0, batch.logit_rows)
+
+    def run(self, rows: list[Row]) -> Tensor:
+        """`forward` of the batch that `rows` make."""
+        return self.forward(flatten(rows, self.cache.block_size, self.device))
+
+    def _probe(self) -> None:
+        """One token that is written nowhere: makes every layer's pools, and shows now whether the model comes to us for them."""
+        row = Row(tokens=[0], start=-1, table=[0], slots=[-1])  # a context of 0 tokens: nothing is read either
+        batch = flatten([row], self.cache.block_size, self.device)
+        self.forward(batch._replace(positions=torch.zeros_like(batch.positions)))
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[None]:
+        """The model set to our attention and to evaluation, and put back."""
+        before = [config._attn_implementation_internal for config in self._configs]
+        training = [part for part in self.model.modules() if part.training] if self.model.training else []
+        try:
+            for config in self._configs:
+                config._attn_implementation_internal = ATTENTION
+            for part in training:
+                part.training = False
+            yield
+        finally:
+            for config, name in zip(self._configs, before, strict=True):
+                config._attn_implementation_internal = name
+            for part in training:
+                part.training = True

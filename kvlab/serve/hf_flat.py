@@ -1,0 +1,110 @@
+"""What an unmodified model is handed as `cache=` when it runs on a flattened batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kvlab.compute import AttentionPlan, PagedAttention, PagedCache
+from kvlab.compute.cache import store
+
+from .batch import Batch
+from .hf_support import MissingFromCache, Unsupported
+
+
+class FlatCache:
+    """Writes each layer's new keys and values into the pools, and attends over the pools through the block tables.
+
+    latent: the model hands over MLA latents, and expands what `update` returns into heads (DeepSeek). Then `update` returns
+    the latents of every token in every context, and what the model makes of them is attended as a pool of one-token blocks.
+    """
+
+    is_compileable = False
+
+    def __init__(self, cache: PagedCache, attention: PagedAttention, planned: bool, latent: bool) -> None:
+        self.cache, self.attention, self.planned, self.latent = cache, attention, planned, latent
+        self.batch: Batch | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MissingFromCache(f'the model asks its cache for "{name}", which a paged one does not have')
+
+    @contextmanager
+    def running(self, batch: Batch) -> Iterator[None]:
+        """The step that `batch` is. Its tensors are let go of at the end, whatever happens."""
+        self.batch, self.written, self.attended = batch, 0, 0
+        self._keep = None if bool((batch.slots >= 0).all()) else batch.slots >= 0
+        self._slots = batch.slots if self._keep is None else batch.slots[self._keep]
+        self._expanded = _Expanded(batch, self.cache.block_size) if self.latent else None
+        try:
+            yield
+        finally:
+            self.batch = self._expanded = self._keep = self._slots = None
+
+    def refuse_bypass(self, name: str) -> None:
+        """`Unsupported` if a layer wrote its keys but did not come to us for its attention, or none came at all."""
+        if not self.written or self.written != self.attended:
+            says = f"{self.written} layers wrote keys and {self.attended} attended through the block tables"
+            raise Unsupported(f"{name} cannot be served on paged memory: {says}")
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Asked by models that count positions themselves; they are given positions, so any number will do."""
+        return 0
+
+    def update(self, key: Tensor, value: Tensor, layer_idx: int, *, kwargs: dict[str, Any], **_: Any) -> tuple[Tensor, Tensor]:
+        """Write `[1, kv_heads, T, dim]` keys and values to their slots, and tell the attention (by `kwargs`) where they are."""
+        kwargs["kvlab_step"] = self
+        self.written += 1
+        rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
+        pools = self.cache.pools_for(layer_idx, *rows)
+        for pool, new in zip(pools, rows, strict=True):
+            store(pool, new if self._keep is None else new[self._keep], self._slots)
+        if self._expanded is None:
+            return key, value
+        return self._expanded.gather(pools[0]), self._expanded.gather(pools[1])
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+        """`[1, heads, T, dim]` queries to `[1, T, heads, value_dim]`, over everything that the block tables name."""
+        batch = self.batch
+        self.attended += 1
+        query = query[0].transpose(0, 1)
+        if self._expanded is not None:
+            pools, tables, plan = self._expanded.as_pools(key, value), self._expanded.tables, self._expanded.plan
+        else:
+            pools, tables, plan = (self.cache.keys[layer], self.cache.values[layer]), batch.tables, batch.plan
+            if key.shape[1] != pools[0].shape[2]:
+                raise Unsupported(f"layer {layer} caches {pools[0].shape[2]} key heads but attends over {key.shape[1]}")
+        if self.planned:
+            options["plan"] = plan
+        return self.attention(query, *pools, tables, batch.query_start, batch.context_lengths, **options).unsqueeze(0)
+
+
+class _Expanded:
+    """Where the tokens of every context lie, and where they go when they are laid side by side: N rows in all."""
+
+    def __init__(self, batch: Batch, block_size: int) -> None:
+        contexts = batch.plan.contexts
+        begin = np.cumsum(contexts) - contexts
+        position = np.arange(int(contexts.sum())) - np.repeat(begin, contexts)
+        block = batch.plan.tables[np.repeat(np.arange(len(contexts)), contexts), position // block_size]
+        device = batch.slots.device
+        self.slots = torch.from_numpy(block * block_size + position % block_size).to(device)
+        tables = begin[:, None] + np.arange(max(1, int(contexts.max())))
+        self.tables = torch.from_numpy(tables.astype(np.int32)).to(device)
+        self.plan = AttentionPlan(tables, batch.plan.queries, contexts, 1, device)
+
+    def gather(self, pool: Tensor) -> Tensor:
+        """`[1, 1, N, dim]`, or one row of zeros when no sequence has a context (expanding nothing is not everyone's idea)."""
+        flat = pool.view(-1, *pool.shape[2:])
+        rows = flat.index_select(0, self.slots) if len(self.slots) else flat.new_zeros(1, *flat.shape[1:])
+        return rows.transpose(0, 1).unsqueeze(0)
+
+    def as_pools(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Expanded `[1, heads, N, dim]` as pools `[N, 1, heads, dim]`."""
+        return key[0].transpose(0, 1).unsqueeze(1).contiguous(), value[0].transpose(0, 1).unsqueeze(1).contiguous()
