@@ -41,7 +41,8 @@ class Overview:
 
     def _heading(self, lab: str) -> str:
         rows = [row for row in self.rows if row.lab == lab]
-        return f"Lab {lab} · {registry.TITLES.get(lab, '')}: {sum(row.mark == '✓' for row in rows)} of {len(rows)} passed"
+        done = sum(row.mark == "✓" for row in rows)
+        return f"Lab {lab} · {registry.TITLES.get(lab, '')}: {done} of {len(rows)} passed"
 
     def _repr_html_(self) -> str:
         body = []

@@ -5,12 +5,12 @@ calls `recall("02-holes", ...)`, later `recall("02-holes", "b")`:
 
     Recall("02-holes", "An arena has 40 free slots and refuses a request for 30. How can that be?",
            choices={"a": "It keeps a reserve.", "b": "No single hole has 30 slots.", "c": "The request is too long."},
-           answer="b", why="Free slots add up over holes; a contiguous request needs one hole. That is external fragmentation."),
+           answer="b", why="Free slots add up over holes; a request needs one hole. That is external fragmentation."),
     Recall("01-kib", "How many KiB does a token cost in Llama-3-8B?", answer=128, unit="KiB",
            why="2 (K and V) x 32 layers x 8 KV heads x 128 numbers x 2 bytes."),
 
-and an entry to `SAY_IT` for each lab; the notebook calls `say_it("03", ...)`. A point of the rubric is ticked by itself if
-one of its `words` (lower case, parts of words do) is in the learner's text, and the learner can correct the tick:
+and an entry to `SAY_IT` for each lab; the notebook calls `say_it("03", ...)`. A point of the rubric is ticked by itself
+if one of its `words` (lower case, parts of words do) is in the learner's text, and the learner can correct the tick:
 
     SayIt("03", "Explain to a colleague, in 30 seconds, why blocks waste less than reservations.",
           rubric=(Point("names the waste of reserving: internal and external", ("intern", "extern", "reserv")),

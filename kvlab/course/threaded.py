@@ -14,7 +14,8 @@ _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
 
 def run(work: Work, seconds: float) -> Ending:
-    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left behind."""
+    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left
+    behind."""
     ending = Ending()
     thread = threading.Thread(target=_body, args=(work, ending), daemon=True, name="kvlab check")
     with work.setting():
@@ -40,7 +41,7 @@ def _body(work: Work, ending: Ending) -> None:
     except MemoryError:
         ending.how = "memory"
     except BaseException:
-        ending.how = "died"
+        ending.how = "ended"
 
 
 def _watch(thread: threading.Thread, deadline: float) -> str:
