@@ -1,0 +1,123 @@
+"""A contiguous arena under churn, step by step: what lies where, and who waits for a hole."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvlab.errors import OutOfMemory
+
+FREE, HELD, UNUSED, LATER, HOLE = 0, 1, 2, 3, 4  # palette indices
+
+
+class Chunk(NamedTuple):
+    """A reservation at one moment, in slots."""
+
+    start: int
+    size: int
+    held: int
+    later: int
+
+
+class Moment(NamedTuple):
+    """One decode step. `needed` is what the first waiting request asks for, 0 if nobody waits."""
+
+    chunks: tuple[Chunk, ...]
+    needed: int
+    free: int
+    largest: int
+
+    @property
+    def fragmented(self) -> bool:
+        """Whether somebody waits although enough slots are free in total."""
+        return 0 < self.needed <= self.free
+
+
+class History(NamedTuple):
+    """A run: one `Moment` a step."""
+
+    policy: str
+    capacity: int
+    moments: tuple[Moment, ...]
+
+    def column(self, step: int, cells: int) -> np.ndarray:
+        """Palette index of `cells` equal pieces of the arena at a step, from the lowest address."""
+        moment = self.moments[step]
+        slots = np.full(cells, HOLE if moment.fragmented else FREE, np.uint8)
+        middles = (np.arange(cells) + 0.5) * self.capacity / cells
+        for chunk in moment.chunks:
+            edges = np.cumsum([chunk.start, chunk.held, chunk.later, chunk.size - chunk.held - chunk.later])
+            first, held, later, end = np.searchsorted(middles, edges)
+            slots[first:held], slots[held:later], slots[later:end] = HELD, LATER, UNUSED
+        return slots
+
+    @property
+    def share_fragmented(self) -> float:
+        """Share of steps in which somebody waited although enough slots were free."""
+        return sum(moment.fragmented for moment in self.moments) / max(1, len(self.moments))
+
+
+class _Running(NamedTuple):
+    start: int
+    size: int
+    request: Any
+    born: int
+
+
+def arena_history(
+    trace: Iterable,
+    policy: str = "power of two",
+    capacity: int = 16384,
+    arena: Callable[[int], Any] | None = None,
+    context: int = 8192,
+    max_answer: int = 2048,
+    steps: int = 1500,
+) -> History:
+    """Serves a backlog first come first served, one token for every running request a step, at most `steps` steps.
+
+    policy: as in `kvlab.memory.reserve`. arena: called with `capacity`, returns something with allocate and free, so
+    that a learner's own can be watched; `FirstFitArena` if None. A request that can never fit is left out (I10).
+    """
+    from kvlab.memory import FirstFitArena, reserve
+
+    memory = (arena or FirstFitArena)(capacity)
+    sizes = [(request, reserve(policy, request.prompt, request.answer, context, max_answer)) for request in trace]
+    queue = deque((request, size) for request, size in sizes if size <= capacity)
+    running: list[_Running] = []
+    moments = []
+    for step in range(steps):
+        for done in [each for each in running if step - each.born >= each.request.answer]:
+            memory.free(done.start)
+            running.remove(done)
+        _admit(memory, queue, running, step)
+        if not running:
+            break
+        moments.append(_moment(capacity, queue, running, step))
+    return History(policy, capacity, tuple(moments))
+
+
+def _admit(memory: Any, queue: deque, running: list[_Running], step: int) -> None:
+    while queue:
+        request, size = queue[0]
+        try:
+            start = memory.allocate(size)
+        except OutOfMemory:
+            return
+        queue.popleft()
+        running.append(_Running(start, size, request, step))
+
+
+def _moment(capacity: int, queue: deque, running: list[_Running], step: int) -> Moment:
+    chunks = sorted(_chunk(each, step) for each in running)
+    ends = [0, *(chunk.start + chunk.size for chunk in chunks)]
+    holes = [start - end for start, end in zip([*(chunk.start for chunk in chunks), capacity], ends, strict=True)]
+    return Moment(tuple(chunks), queue[0][1] if queue else 0, sum(holes), max(holes))
+
+
+def _chunk(each: _Running, step: int) -> Chunk:
+    held = min(each.size, each.request.prompt + step - each.born)
+    final = min(each.size, each.request.prompt + each.request.answer)
+    return Chunk(each.start, each.size, held, final - held)
