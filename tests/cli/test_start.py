@@ -107,7 +107,7 @@ def test_without_its_record_everything_counts_as_the_learners(
     assert before.items() <= files(mine).items()
 
 
-def test_what_is_saved_during_a_refresh_is_put_back(mine: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_saved_meanwhile_is_put_back(mine: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     from kvlab.cli import copying
 
     course.update("02_waste", "second")
