@@ -25,10 +25,11 @@ def sentence(entry: Exercise, part: Any, source: Source | None, names: dict[str,
 
 
 def _family(finished: Any) -> list[Any]:
-    """The finished part, and for a class those of kvlab that it inherits its behaviour from."""
+    """The finished part, and for a class those of the same package that it inherits its behaviour from."""
     if not isinstance(finished, type):
         return [finished]
-    ours = (base for base in finished.__mro__ if base.__module__.startswith("kvlab."))
+    package = finished.__module__.partition(".")[0]
+    ours = (base for base in finished.__mro__ if base.__module__.partition(".")[0] == package)
     return [base for base in ours if not issubclass(base, BaseException) and not getattr(base, "_is_protocol", False)]
 
 

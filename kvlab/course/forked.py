@@ -15,6 +15,7 @@ import warnings
 from types import FrameType
 from typing import NoReturn
 
+from kvlab.course import memlimit
 from kvlab.course.guard import GRACE, MEMORY, Ending, Report, Work
 
 _FINAL = "__final__"
@@ -102,7 +103,7 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
 
         signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        with work.setting():
+        with memlimit.limited(MEMORY), work.setting():
             work.run(lambda report: _send(writer, report))
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(writer, {_FINAL: "done"})
@@ -113,8 +114,7 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
 
 
 def _settle() -> None:
-    """Makes the copy harmless: a group of its own, no terminal, little memory, one thread for torch, no crash
-    report."""
+    """Makes the copy harmless: a group of its own, no terminal, one thread for torch, no crash report."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -122,17 +122,8 @@ def _settle() -> None:
         os.dup2(nowhere, standard)
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with open("/proc/self/statm") as sizes:
-        mapped = int(sizes.read().split()[0]) * resource.getpagesize()
-    _limit_memory(mapped + MEMORY)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # OpenMP's threads do not survive a fork: a parallel loop would hang
-
-
-def _limit_memory(limit: int) -> None:
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard == resource.RLIM_INFINITY or limit < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _send(writer: int, report: Report) -> None:

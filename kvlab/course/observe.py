@@ -10,7 +10,7 @@ from typing import Any
 
 from kvlab.course.compare import same
 from kvlab.course.declare import Check, Property, Traces, Wrong
-from kvlab.course.guard import MEMORY, Stop
+from kvlab.course.guard import Stop
 from kvlab.course.shorten import clip
 from kvlab.course.tape import Tape
 
@@ -83,7 +83,7 @@ def attempt(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 def raised(error: BaseException) -> str:
     """What a learner is told of an exception: "raised ZeroDivisionError: division by zero"."""
     if isinstance(error, MemoryError):
-        return f"needed more memory than a check may take ({MEMORY // 2**20} MB)"
+        return "needed more memory than a check may take"
     if isinstance(error, RecursionError):
         return "called itself without end (RecursionError)"
     if isinstance(error, SystemExit):

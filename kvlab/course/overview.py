@@ -66,8 +66,11 @@ def progress() -> Overview:
 def _row(entry: Exercise, record: dict[str, Any]) -> Row:
     attempts = record.get("attempts", [])
     passed, changed = "passed_at" in record, bool(attempts) and not attempts[-1].get("passed")
+    caught_up = record.get("caught_up_at", "")
     if passed:
         mark, status = "✓", "passed, but changed since" if changed else "passed"
+    elif caught_up and all(attempt.get("at", "") <= caught_up for attempt in attempts):
+        mark, status = "»", "caught up with, not solved"
     elif attempts:
         mark, status = "✗", "not there yet"
     else:

@@ -8,7 +8,8 @@ Either is said in one line, once.
     {"version": 1,
      "exercises": {"blocks_needed": {
          "lab": "03", "tries": 3, "attempts": [{"at", "passed", "said", "mistake", "seconds"}, ...],
-         "source", "passed_at", "passed_source", "hints": ["at", ...], "solutions": ["at", ...]}},
+         "source", "passed_at", "passed_source", "hints": ["at", ...], "solutions": ["at", ...],
+         "caught_up_at", "caught_up_source"}},  (by `kvlab catch-up`: filled in, not passed)
      "predictions": {key: {...}}, "recall": {key: {...}}, "say_it": {lab: {...}}}
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvlab.course.guard import MEMORY, Ending, Report
+from kvlab.course.guard import Ending, Report
 from kvlab.course.say import WIDTH, clip_line, wrapped
 from kvlab.course.shorten import clip
 
@@ -106,6 +106,6 @@ def _of_report(name: str, report: Report) -> Verdict:
 def _reason(how: str) -> str:
     """Why a check ended without a word from itself."""
     reasons = {"late": "did not finish in time, and nothing could interrupt it",
-               "memory": f"needed more memory than a check may take ({MEMORY // 2**20} MB)",
+               "memory": "needed more memory than a check may take",
                "crashed": "crashed Python itself"}
     return reasons.get(how, "ended Python itself, as os._exit() does, so the check could not go on")
