@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,3 +97,31 @@ def test_an_unknown_lab_is_refused_with_those_there_are(kvlab: Command, mine: Pa
 
 def test_a_half_remembered_title_gets_a_suggestion(kvlab: Command, mine: Path) -> None:
     assert "Did you mean 01_cost" in kvlab("catch-up", "costs").err
+
+
+WARM_UP = """
+from kvlab.course import exercise
+@exercise
+def round_up_to_block(num_tokens: int, block_size: int) -> int:
+    \"\"\"Slots.\"\"\"
+    return -(-num_tokens // block_size) * block_size
+"""
+
+
+def run_cell(text: str, path: Path, tmp_path: Path) -> str:
+    """Run a cell in a kernel of its own, with that progress file; what it printed."""
+    (tmp_path / "cell.py").write_text(text, encoding="utf-8")
+    environment = os.environ | {"KVLAB_PROGRESS": str(path)}
+    command = [sys.executable, str(tmp_path / "cell.py")]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_running_a_filled_in_cell_is_no_pass_and_solving_it_anew_is_one(kvlab: Command, tmp_path: Path) -> None:
+    path = tmp_path / "kvlab-progress.json"
+    record.catch_up(path, "00", {"round_up_to_block": WARM_UP})
+    assert run_cell(WARM_UP, path, tmp_path).startswith("✓ round_up_to_block")
+    assert record.passed(path) == set()
+    assert "» round_up_to_block         ★   caught up with, not solved" in kvlab("progress", str(tmp_path)).out
+    assert run_cell(WARM_UP.replace("Slots.", "My own words."), path, tmp_path).startswith("✓ round_up_to_block")
+    assert record.passed(path) == {"round_up_to_block"}
+    assert "✓ round_up_to_block         ★   passed" in kvlab("progress", str(tmp_path)).out
