@@ -96,6 +96,12 @@ def test_importing_the_memory_side_is_quick(capsys: pytest.CaptureFixture[str]) 
     assert seconds < 1.0  # 0.3 s on an idle machine; the bound leaves room for a busy one
 
 
+def test_the_course_and_the_command_need_the_base_dependencies_alone() -> None:
+    lab = ("matplotlib", "ipywidgets", "IPython", "ipykernel", "jupyterlab", "transformers", "torch", "nbformat", "tqdm")
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({lab!r}))"
+    python(f"{blocked}\nimport kvlab.memory, kvlab.course, kvlab.cli.main\nkvlab.course.progress()")
+
+
 def test_labs_00_to_03_need_neither_torch_nor_transformers() -> None:
     rooms = ("memory", "course", "view", "cli")
     files = [path.relative_to(PACKAGE.parent).with_suffix("") for room in rooms for path in modules(room)]
