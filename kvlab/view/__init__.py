@@ -1,8 +1,9 @@
-"""Pictures of KV memory: charts, block maps, and explorers that answer to sliders. Each tells its story in words too."""
+"""Pictures of KV memory: charts, block maps, explorers that answer to sliders. Each tells its story in words too."""
 
 from __future__ import annotations
 
-from kvlab.view.blockmap import PALETTE, block_map
+from kvlab.view.arenas import arena_explorer
+from kvlab.view.blockmap import block_map
 from kvlab.view.explorer import Explorer
 from kvlab.view.figures import (
     answer_histogram,
@@ -13,6 +14,7 @@ from kvlab.view.figures import (
     published_bars,
     waste_bars,
 )
+from kvlab.view.kinds import PALETTE
 from kvlab.view.picture import Picture
 from kvlab.view.policies import policy_explorer
 from kvlab.view.pools import pool_explorer
@@ -22,6 +24,7 @@ __all__ = [
     "Explorer",
     "Picture",
     "answer_histogram",
+    "arena_explorer",
     "arena_history",
     "arena_strip",
     "batch_throughput",

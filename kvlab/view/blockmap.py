@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvlab.errors import UsageError
+from kvlab.view.kinds import PALETTE
 
-PALETTE = ("#f2f2f2", "#0072B2", "#E69F00", "#009E73", "#000000")
 WHITE = len(PALETTE)  # index of the gutters and of the margin, so that a map keeps its background in a dark theme
 
 

@@ -13,16 +13,14 @@ _INK_ON = {0: 4, 1: 5, 2: 4, 3: 5, 4: 5}  # black ink on light squares, white (i
 
 def _glyphs(number: int, scale: int) -> np.ndarray:
     """The number as an array of booleans, digits one blank column apart."""
-    columns = [
-        np.array([[int(row) >> bit & 1 for bit in (2, 1, 0)] + [0] for row in _FONT[digit]], bool) for digit in str(number)
-    ]
-    return np.hstack(columns)[:, :-1].repeat(scale, 0).repeat(scale, 1)
+    digits = [[[int(row) >> bit & 1 for bit in (2, 1, 0)] + [0] for row in _FONT[digit]] for digit in str(number)]
+    return np.hstack(np.array(digits, bool))[:, :-1].repeat(scale, 0).repeat(scale, 1)
 
 
 def write_numbers(pixels: np.ndarray, blocks: np.ndarray, columns: int, cell: int) -> None:
     """Writes 0, 1, 2, ... into the squares of `pixels` in place; nothing where the widest number would not fit."""
     digits = len(str(max(len(blocks) - 1, 0)))
-    scale = min((cell - 5) // (4 * digits - 1), (cell - 5) // 5)
+    scale = min(2, (cell - 5) // (4 * digits - 1), (cell - 5) // 5)
     for number in range(len(blocks) if scale >= 1 else 0):
         ink = _glyphs(number, scale)
         top = number // columns * cell + (cell - 1 - ink.shape[0]) // 2

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kvlab.errors import UsageError
-from kvlab.view.blockmap import PALETTE
+from kvlab.view.card import card_png
+from kvlab.view.kinds import COLOUR_NAMES, PALETTE
 from kvlab.view.picture import Picture
 
 
@@ -18,20 +19,32 @@ class Frame(NamedTuple):
     size: tuple[int, int]  # pixels on the screen
     headline: str  # one sentence: what is seen now
     legend: Sequence[tuple[int, str]]  # (palette index, words)
-    text: str  # the numbers, as lines of plain text
-    html: str  # the same for the widget
+    lines: Sequence[str]  # the numbers, in plain words
     values: Mapping[str, Any]  # the same as data
+    html: str = ""  # the same for the widget, where lines are not the best form
+
+    @property
+    def text(self) -> str:
+        words = [f"- {COLOUR_NAMES[index]}: {meaning}" for index, meaning in self.legend]
+        return "\n".join([self.headline, "", *self.lines, "", *words])
 
 
 class Explorer:
     """Wraps a function from settings to a `Frame`.
 
     title: names the explorer. draw: called with every setting by name, returns the `Frame`. settings: their values at
-    the start. panel: builds the controls; called with the explorer, and only where ipywidgets is installed.
-    In a notebook the object shows the widget; GitHub, nbviewer, a print and a screen reader get the PNG or the text.
+    the start. panel: builds the controls from (explorer, ipywidgets), only where ipywidgets is installed.
+    A notebook shows the widget; GitHub, nbviewer and a print get the picture with its numbers in it; nbval compares
+    the text.
     """
 
-    def __init__(self, title: str, draw: Callable[..., Frame], settings: Mapping[str, Any], panel: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        title: str,
+        draw: Callable[..., Frame],
+        settings: Mapping[str, Any],
+        panel: Callable[[Explorer, Any], Any],
+    ) -> None:
         self.title, self.settings = title, dict(settings)
         self._draw, self._panel = draw, panel
 
@@ -40,22 +53,13 @@ class Explorer:
         unknown = sorted(set(changes) - set(self.settings))
         if unknown:
             raise UsageError(f"{self.title}: no setting {', '.join(unknown)}; there are {', '.join(self.settings)}")
-        return self._picture(self._draw(**self.settings | changes))
+        frame = self._draw(**self.settings | changes)
+        return Picture(self.title, frame.text, lambda: frame.png, frame.size, **frame.values)
 
     def frame(self, **changes: Any) -> Frame:
         """Remembers the changed settings and draws."""
         self.settings |= changes
         return self._draw(**self.settings)
-
-    def _picture(self, frame: Frame) -> Picture:
-        words = "\n".join(f"- {colour_name(index)}: {meaning}" for index, meaning in frame.legend)
-        text = f"{frame.headline}\n\n{frame.text}\n\n{words}"
-        return Picture(self.title, text, lambda: frame.png, frame.size, **frame.values)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
-        data, metadata = self.at()._repr_mimebundle_()
-        widget = self.widget()
-        return data | (widget._repr_mimebundle_() if widget is not None else {}) | {"text/plain": data["text/plain"]}, metadata
 
     def widget(self) -> Any | None:
         """The controls with the picture, as an ipywidgets box; None where ipywidgets is not installed."""
@@ -65,26 +69,15 @@ class Explorer:
             return None
         return self._panel(self, ipywidgets)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        frame, widget = self.frame(), self.widget()
+        png, (width, height) = card_png(self.title, frame)
+        live = widget._repr_mimebundle_() if widget is not None else {}
+        shown = {"width": width, "height": height, "alt": self.title}
+        return {**live, "image/png": png, "text/plain": f"{self.title}\n\n{frame.text}"}, {"image/png": shown}
+
     def __repr__(self) -> str:
         return self.at().story
-
-
-COLOUR_NAMES = ("light grey", "blue", "orange", "green", "black")
-
-
-def colour_name(index: int) -> str:
-    return COLOUR_NAMES[index]
-
-
-def legend_html(legend: Sequence[tuple[int, str]]) -> str:
-    """Swatches with words, readable on a light and on a dark page."""
-    box = "display:inline-block;width:1em;height:1em;vertical-align:-2px;margin-right:.4em;border:1px solid #767676"
-    items = (
-        f'<span style="white-space:nowrap;margin-right:1.4em"><span aria-hidden="true" style="{box};background:{PALETTE[index]}">'
-        f"</span>{html.escape(meaning)}</span> "
-        for index, meaning in legend
-    )
-    return f"<div>{''.join(items)}</div>"
 
 
 class Screen:
@@ -100,4 +93,19 @@ class Screen:
         self.image.value = frame.png
         self.image.tooltip = frame.headline  # becomes the accessible name of the picture
         self.headline.value = f'<div role="status" aria-live="polite"><b>{html.escape(frame.headline)}</b></div>'
-        self.details.value = legend_html(frame.legend) + frame.html
+        self.details.value = _legend(frame.legend) + (frame.html or _paragraphs(frame.lines))
+
+
+def _legend(legend: Sequence[tuple[int, str]]) -> str:
+    """Swatches with words, readable on a light and on a dark page."""
+    box = "display:inline-block;width:1em;height:1em;vertical-align:-2px;margin-right:.4em;border:1px solid #767676"
+    items = (
+        f'<span style="white-space:nowrap;margin-right:1.4em"><span aria-hidden="true" '
+        f'style="{box};background:{PALETTE[index]}"></span>{html.escape(meaning)}</span> '
+        for index, meaning in legend
+    )
+    return f"<div>{''.join(items)}</div>"
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "".join(f"<div>{html.escape(line.removeprefix('- '))}</div>" for line in lines)

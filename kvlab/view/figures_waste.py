@@ -7,55 +7,58 @@ from typing import Any
 
 import numpy as np
 
-from kvlab.view.blockmap import PALETTE
 from kvlab.view.churn import History, arena_history
+from kvlab.view.kinds import FREE, HATCHES, HELD, HOLE, LATER, PALETTE, UNUSED, WORDS, percent
 from kvlab.view.picture import Picture, chart
-from kvlab.view.style import FREE, HELD, HOLE, INK, LATER, UNUSED, figure, style
+from kvlab.view.style import FAINT, INK, figure, key, style, thousands
 
-# Share of KV memory that holds tokens, Kwon et al., SOSP 2023, figure 2.
+# Share of KV memory that holds tokens: Kwon et al., SOSP 2023, figure 2.
 PAPER = {"full": 0.204, "power of two": 0.268, "oracle": 0.382, "16-token blocks": 0.963}
-KINDS = (  # field of Waste, words, colour, hatch, colour of the number
-    ("held", "holds a token", HELD, "", "white"),
-    ("later", "reserved, used later", LATER, "///", INK),
-    ("internal", "reserved, never used", UNUSED, "...", INK),
-    ("free", "free or in holes", FREE, "", INK),
-)
+ROWS, STEPS = 320, 700  # of the strip's raster
 
 
 def arena_strip(trace: Iterable | History, **options: Any) -> Picture:
-    """The arena over time: steps to the right, addresses upwards. Options as for `arena_history`.
+    """The arena over time: steps to the right, addresses upwards.
 
-    values: fragmented (share of steps in which a request waits although enough is free), history.
+    trace: requests with `prompt` and `answer`, or a `History` made before; options as for `arena_history`.
+    values: fragmented (share of steps in which a request waits although enough is free), shares, history.
     """
     history = trace if isinstance(trace, History) else arena_history(trace, **options)
-    steps = len(history.moments)
-    shown = np.linspace(0, steps - 1, min(steps, 700)).astype(int)
-    columns = np.stack([history.column(step, 320) for step in shown], axis=1)
-    share = history.share_fragmented
-    title = f"{history.capacity:,} slots over time, reserved by the policy '{history.policy}'"
-    text = (
-        f"In {share:.0%} of {steps:,} steps the next request waits although enough slots are free in total: no hole is large enough. "
-        + " ".join(f"{words}: {(columns == index).mean():.1%}." for index, words in _WORDS)
-    )
-    from matplotlib.colors import ListedColormap
-
+    fragmented, shares, steps = history.share_fragmented, history.shares(), len(history.moments)
+    title = f"{history.capacity:,} slots over time, policy '{history.policy}'"
+    often = f"In {percent(fragmented, 0)} of {steps:,} steps the next request waits although enough slots are free"
+    lines = [f"- {WORDS[kind]}: {percent(share)}" for kind, share in shares.items()]
+    text = "\n".join([f"{often}: no hole is large enough. On average over the run:", "", *lines])
     with style():
         made, axes = figure(4.4)
-        axes.imshow(columns, ListedColormap(PALETTE), vmin=0, vmax=4, origin="lower", aspect="auto",
-                    extent=(0, steps, 0, history.capacity), interpolation="nearest")  # fmt: skip
+        _raster(axes, history)
+        _outlines(axes, history)
         axes.set(title=title, xlabel="decode step", ylabel="slot")
-        _key(made, [*KINDS[:3], ("", "free, but no hole fits", HOLE, "", ""), ("", "free", FREE, "", "")])
-    return chart(title, text, made, fragmented=share, history=history)
+        thousands(axes.xaxis)
+        thousands(axes.yaxis)
+        key(made, [(WORDS[kind], PALETTE[kind], "") for kind in shares], 3)
+    return chart(title, text, made, fragmented=fragmented, shares=shares, history=history)
 
 
-_WORDS = ((1, "Holds a token"), (3, "reserved, used later"), (2, "reserved, never used"), (4, "free, but in holes too small"), (0, "free"))
+def _raster(axes: Any, history: History) -> None:
+    from matplotlib.colors import ListedColormap
+
+    steps = len(history.moments)
+    shown = np.linspace(0, steps - 1, min(steps, STEPS)).astype(int)
+    columns = np.stack([history.column(step, ROWS) for step in shown], axis=1)
+    axes.imshow(columns, ListedColormap(PALETTE), vmin=0, vmax=4, origin="lower", aspect="auto",
+                extent=(0, steps, 0, history.capacity), interpolation="nearest")  # fmt: skip
 
 
-def _key(made: Any, kinds: Iterable) -> None:
-    from matplotlib.patches import Patch
+def _outlines(axes: Any, history: History) -> None:
+    """A white edge around each reservation, so that neighbours are seen as two."""
+    from matplotlib.patches import Rectangle
 
-    patches = [Patch(facecolor=colour, hatch=hatch, edgecolor=INK, label=words) for _, words, colour, hatch, _ in kinds]
-    made.legend(handles=patches, loc="outside lower center", ncols=5, frameon=False, handlelength=1.2, columnspacing=1.2)
+    last = {}
+    for step, moment in enumerate(history.moments):
+        last |= {(chunk.start, chunk.born): (chunk.size, step + 1) for chunk in moment.chunks}
+    for (start, born), (size, end) in last.items():
+        axes.add_patch(Rectangle((born, start), end - born, size, fill=False, edgecolor="white", linewidth=0.8))
 
 
 def waste_bars(wastes: Mapping[str, Any], published: Mapping[str, float] | None = None) -> Picture:
@@ -67,35 +70,46 @@ def waste_bars(wastes: Mapping[str, Any], published: Mapping[str, float] | None 
     published = PAPER if published is None else published
     shares = {name: _shares(waste) for name, waste in wastes.items()}
     title = "What the KV memory holds, on average over a run"
-    lines = [
-        f"- {name}: " + ", ".join(f"{words} {parts[field]:.1%}" for field, words, *_ in KINDS if parts[field] >= 0.0005)
-        + (f" (published: {published[name]:.1%} holds a token)" if name in published else "")
-        for name, parts in shares.items()
-    ]
     with style():
         made, axes = figure(1.5 + 0.62 * len(shares))
         for row, (name, parts) in enumerate(shares.items()):
             _stack(axes, row, parts)
             if name in published:
-                axes.plot([100 * published[name]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=3)
-        names = [f"{name}\npublished {published[name]:.1%}" if name in published else name for name in shares]
-        axes.set(yticks=range(len(shares)), yticklabels=names, xlim=(0, 100), xlabel="% of the KV memory", title=title)
+                axes.plot([100 * published[name]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=3.5)
+        names = [f"{name}\npublished {percent(published[name])}" if name in published else name for name in shares]
+        axes.set(yticks=range(len(shares)), yticklabels=names, xlim=(0, 100), title=title)
+        axes.set(xlabel="% of the KV memory; the thick black line is the published share that holds tokens")
+        axes.tick_params(left=False)
         axes.invert_yaxis()
-        _key(made, KINDS)
-    return chart(title, "\n".join(lines), made, **{name: parts["held"] for name, parts in shares.items()})
+        key(made, [(_words(kind), PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED, FREE)], 4)
+    text = "\n".join(_line(name, parts, published.get(name)) for name, parts in shares.items())
+    return chart(title, text, made, **{name: parts[HELD] for name, parts in shares.items()})
 
 
-def _shares(waste: Any) -> dict[str, float]:
-    parts = {"held": waste.held, "later": waste.later, "internal": waste.internal, "free": waste.free + waste.external}
-    return {field: slots / waste.capacity for field, slots in parts.items()}
+def _words(kind: int) -> str:
+    return "free or in holes" if kind == FREE else WORDS[kind]
 
 
-def _stack(axes: Any, row: int, parts: Mapping[str, float]) -> None:
+def _line(name: str, parts: Mapping[int, float], told: float | None) -> str:
+    words = ", ".join(f"{_words(kind)} {percent(share)}" for kind, share in parts.items())
+    return f"- {name}: {words}" + (f" (published: {percent(told)} holds a token)" if told is not None else "")
+
+
+def _shares(waste: Any) -> dict[int, float]:
+    parts = {HELD: waste.held, LATER: waste.later, UNUSED: waste.internal, FREE: waste.free + waste.external}
+    return {kind: slots / waste.capacity for kind, slots in parts.items()}
+
+
+def _stack(axes: Any, row: int, parts: Mapping[int, float]) -> None:
     left = 0.0
-    for field, _, colour, hatch, ink in KINDS:
-        width = 100 * parts[field]
-        axes.barh(row, width, 0.62, left, color=colour, hatch=hatch, edgecolor=INK, linewidth=0.6)
+    for kind, share in parts.items():
+        width = 100 * share
+        axes.barh(row, width, 0.62, left, color=PALETTE[kind], hatch=HATCHES[kind], edgecolor=FAINT, linewidth=0.6)
         if width >= 5:
-            axes.text(left + width / 2, row, f"{width:.1f}", ha="center", va="center", color=ink, weight="bold",
-                      bbox=None if not hatch else {"facecolor": colour, "edgecolor": "none", "pad": 1.5})  # fmt: skip
+            axes.text(left + width / 2, row, f"{width:.1f}", ha="center", va="center", weight="bold", color=_ink(kind),
+                      bbox={"facecolor": PALETTE[kind], "edgecolor": "none", "pad": 1.5})  # fmt: skip
         left += width
+
+
+def _ink(kind: int) -> str:
+    return "white" if kind in (HELD, HOLE) else INK

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvlab.errors import OutOfBlocks
+from kvlab.errors import OutOfBlocks, UsageError
+from kvlab.memory import blocks_needed
+from kvlab.view.kinds import counted
 
-FREE = -1
+NOBODY = -1
 
 
 class Event(NamedTuple):
@@ -26,6 +28,11 @@ class Event(NamedTuple):
     tokens: int  # of the request, afterwards
     running: int
     waiting: int
+
+    @property
+    def moved(self) -> bool:
+        """Whether a block changed hands."""
+        return bool(self.taken or self.freed)
 
 
 @dataclass
@@ -46,7 +53,7 @@ class Recorder:
     """
 
     def __init__(self, requests: Iterable, pool: Any, num_blocks: int, block_size: int) -> None:
-        self.pool, self.num_blocks, self.block_size = pool, num_blocks, block_size
+        self.pool, self.free, self.num_blocks, self.block_size = pool, num_blocks, num_blocks, block_size
         self.queue = deque(_Sequence(number, r.prompt, r.answer) for number, r in enumerate(requests))
         self.running: list[_Sequence] = []
         self.events: list[Event] = []
@@ -55,7 +62,7 @@ class Recorder:
     def run(self) -> list[Event]:
         while self.queue or self.running:
             moved = self._decode()
-            if not any(sequence.told for sequence in self.running):  # a newcomer must not take what a running one waits for
+            if not any(sequence.told for sequence in self.running):  # who runs is served before who queues
                 moved |= self._admit()
             if not moved:
                 self._put_back(self.running[-1])
@@ -66,9 +73,6 @@ class Recorder:
         counts = (sequence.tokens, len(self.running), len(self.queue))
         self.events.append(Event(self.step, kind, sequence.request, words, tuple(taken), tuple(freed), *counts))
 
-    def _blocks(self, tokens: int) -> int:
-        return -(-tokens // self.block_size)
-
     def _admit(self) -> bool:
         before = len(self.queue)
         while self.queue and self._admit_head(self.queue[0]):
@@ -77,18 +81,20 @@ class Recorder:
 
     def _admit_head(self, head: _Sequence) -> bool:
         """Whether the head left the queue."""
-        if self._blocks(head.prompt + head.left) > self.num_blocks:
+        most = blocks_needed(head.prompt + head.left, self.block_size)
+        if most > self.num_blocks:
             self.queue.popleft()
-            most = self._blocks(head.prompt + head.left)
-            self._note("never", head, f"is refused for good: it may need {most} blocks, the pool has {self.num_blocks}")
+            pool = f"the pool has {self.num_blocks:,}"
+            self._note("never", head, f"is refused for good: it may need {counted(most, 'block')}, {pool}")
             return True
-        needed = self._blocks(head.prompt)
-        taken = self._take(head, needed, f"waits to be admitted: its {head.prompt} tokens need {needed} blocks")
+        needed = blocks_needed(head.prompt, self.block_size)
+        blocks = counted(needed, "block")
+        taken = self._take(head, needed, f"waits to be admitted: its {head.prompt:,} tokens need {blocks}")
         if not taken:
             return False
         self.running.append(self.queue.popleft())
         head.tokens = head.prompt
-        self._note("admit", head, f"is admitted with {head.prompt} tokens: {_blocks(needed)} taken", taken)
+        self._note("admit", head, f"is admitted with {head.prompt:,} tokens and takes {blocks}", taken)
         return True
 
     def _take(self, sequence: _Sequence, needed: int, words: str) -> list[int]:
@@ -97,11 +103,12 @@ class Recorder:
             taken = list(self.pool.take(needed))
         except OutOfBlocks:
             if not sequence.told:
-                self._note("wait", sequence, f"{words}, {self.pool.num_free} free")
+                self._note("wait", sequence, f"{words}, {_are_free(self.free)}")
             sequence.told = True
             return []
         sequence.told = False
         sequence.table += taken
+        self.free -= len(taken)
         return taken
 
     def _decode(self) -> bool:
@@ -110,35 +117,36 @@ class Recorder:
 
     def _write(self, sequence: _Sequence) -> bool:
         """One more token of the answer; whether there was a slot for it."""
+        number = sequence.tokens + 1
+        taken: list[int] = []
         if sequence.tokens == len(sequence.table) * self.block_size:
-            number = sequence.tokens + 1
-            taken = self._take(sequence, 1, f"waits: its token {number} needs 1 block")
+            taken = self._take(sequence, 1, f"waits: its token {number:,} needs a block")
             if not taken:
                 return False
-            sequence.tokens += 1
-            self._note("append", sequence, f"writes token {number}: the last block was full, block {taken[0]} is taken", taken)
-        else:
-            sequence.tokens += 1
-        sequence.left -= 1
+        sequence.tokens, sequence.left = number, sequence.left - 1
+        if taken:
+            words = f"writes token {number:,}: its last block was full, it takes block {taken[0]}"
+            self._note("append", sequence, words, taken)
         if sequence.left <= 0:
-            self._leave(sequence, "finish", f"finishes with {sequence.tokens} tokens: {_blocks(len(sequence.table))} given back")
+            self._leave(sequence, "finish", f"finishes with {number:,} tokens")
         return True
 
     def _put_back(self, sequence: _Sequence) -> None:
-        words = f"goes back to the queue so that others can finish: {_blocks(len(sequence.table))} given back"
         sequence.prompt = sequence.tokens  # to be computed again
-        self._leave(sequence, "put back", words)
+        self._leave(sequence, "put back", "goes back to the queue so that others can finish")
+        sequence.told = False
         self.queue.appendleft(sequence)
 
     def _leave(self, sequence: _Sequence, kind: str, words: str) -> None:
         freed, sequence.table = sequence.table, []
         self.pool.release(list(freed))
+        self.free += len(freed)
         self.running.remove(sequence)
-        self._note(kind, sequence, words, freed=freed)
+        self._note(kind, sequence, f"{words} and gives back {counted(len(freed), 'block')}", freed=freed)
 
 
-def _blocks(count: int) -> str:
-    return f"{count} block{'s' * (count != 1)}"
+def _are_free(free: int) -> str:
+    return "none is free" if free == 0 else f"{free:,} {'is' if free == 1 else 'are'} free"
 
 
 class PoolReplay:
@@ -146,12 +154,13 @@ class PoolReplay:
 
     def __init__(self, events: list[Event], num_blocks: int) -> None:
         self.events = events
-        self.owner = np.full(num_blocks, FREE, np.int64)
+        self.owner = np.full(num_blocks, NOBODY, np.int64)
         self.tables: dict[int, list[int]] = {}
         self.at = -1  # before the first event
 
     def go(self, target: int) -> Event:
-        """Moves to just after event `target`, forwards or backwards, and returns it."""
+        """Moves to just after event `target`, at most the last, forwards or backwards, and returns it."""
+        target = min(max(target, 0), len(self.events) - 1)
         while self.at < target:
             self.at += 1
             self._apply(self.events[self.at])
@@ -166,7 +175,7 @@ class PoolReplay:
             self.owner[list(event.taken)] = event.request
         if event.freed:
             del self.tables[event.request]
-            self.owner[list(event.freed)] = FREE
+            self.owner[list(event.freed)] = NOBODY
 
     def _undo(self, event: Event) -> None:
         if event.freed:
@@ -175,11 +184,14 @@ class PoolReplay:
         if event.taken:
             table = self.tables[event.request]
             del table[-len(event.taken) :]
-            self.owner[list(event.taken)] = FREE
+            self.owner[list(event.taken)] = NOBODY
             if not table:
                 del self.tables[event.request]
 
 
 def record(requests: Iterable, num_blocks: int, block_size: int, make_pool: Callable[[int], Any]) -> PoolReplay:
     """Runs the requests to their end on a fresh pool and returns the replay, positioned before its first event."""
-    return PoolReplay(Recorder(requests, make_pool(num_blocks), num_blocks, block_size).run(), num_blocks)
+    events = Recorder(requests, make_pool(num_blocks), num_blocks, block_size).run()
+    if not events:
+        raise UsageError("there is nothing to step through in a trace of 0 requests")
+    return PoolReplay(events, num_blocks)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvlab.view.kinds import FREE, HELD, LATER, UNUSED
+
 CELLS = 4096  # squares in a memory map
-FREE, HELD, UNUSED, LATER = 0, 1, 2, 3  # palette indices
 POLICIES = ("full", "prompt+max", "16-token blocks", "own blocks")
 
 
@@ -75,7 +76,7 @@ def row(requests: Iterable, policy: str, knobs: Knobs) -> Row:
     return Row(label(policy, knobs), held / taken, knobs.capacity * len(prompt) // taken, cut)
 
 
-def memory_map(requests: Iterable, policy: str, knobs: Knobs) -> tuple[np.ndarray, dict[str, float]]:
+def memory_map(requests: Iterable, policy: str, knobs: Knobs) -> tuple[np.ndarray, dict[int, float]]:
     """States of `CELLS` equal pieces of memory with all requests that fit in it, one after another; and
     the shares of memory that they take on average over the trace.
 
@@ -98,9 +99,9 @@ def _cells(parts: np.ndarray, capacity: int) -> np.ndarray:
     ends = parts.ravel().cumsum()
     middles = (np.arange(CELLS) + 0.5) * capacity / CELLS
     piece = np.searchsorted(ends, middles, side="right")
-    return np.where(piece < len(ends), np.array([HELD, LATER, UNUSED], np.uint8)[piece % 3], FREE)
+    return np.where(piece < len(ends), np.array([HELD, LATER, UNUSED])[piece % 3], FREE)
 
 
-def _shares(parts: np.ndarray) -> dict[str, float]:
+def _shares(parts: np.ndarray) -> dict[int, float]:
     held, later, unused = map(float, parts)
-    return {"held": held, "later": later, "unused": unused, "free": 1 - held - later - unused}
+    return {HELD: held, LATER: later, UNUSED: unused, FREE: 1 - held - later - unused}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FREE, HELD, UNUSED, LATER, HOLE = "#f2f2f2", "#0072B2", "#E69F00", "#009E73", "#000000"
 INK, FAINT = "#1a1a1a", "#595959"
 WIDTH = 8.0  # inches; shown 800 pixels wide, so that 10 points are read as 10 points
+PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 2}  # behind words that a line would cross
 
 _RC = {
     "font.family": "DejaVu Sans",  # ships inside matplotlib: the same on every machine
@@ -30,6 +29,7 @@ _RC = {
     "ytick.color": INK,
     "xtick.labelsize": 10,
     "ytick.labelsize": 10,
+    "legend.fontsize": 10,
     "hatch.linewidth": 0.8,
 }
 
@@ -45,9 +45,22 @@ def style() -> Iterator[None]:
         yield
 
 
-def figure(height: float, rows: int = 1, columns: int = 1, **options) -> tuple[Figure, Axes]:
+def figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure outside pyplot (one left in pyplot would show twice) with its axes. Call it inside `style()`."""
     from matplotlib.figure import Figure
 
     made = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
     return made, made.subplots(rows, columns, **options)
+
+
+def thousands(axis: Any) -> None:
+    """Ticks as 10,000 instead of 10000."""
+    axis.set_major_formatter("{x:,.0f}")
+
+
+def key(made: Figure, kinds: Any, columns: int) -> None:
+    """Swatches with words below the chart. kinds: (words, colour, hatch)."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(facecolor=colour, hatch=hatch, edgecolor=INK, label=words) for words, colour, hatch in kinds]
+    made.legend(handles=patches, loc="outside lower center", ncols=columns, frameon=False, handlelength=1.3)
