@@ -139,8 +139,8 @@ RECALL: list[Recall] = [
                     "b": "Carl's block was not cleared before Dora got it.",
                     "c": "Ana's block was given back twice: when she finished, and when she hung up."},
            answer="c",
-           why="The second release put block 3 into the free list once more, and two later customers each took one of "
-               "the two entries. Clearing the block would hide the address and leave two conversations writing into it."),
+           why="The second release put block 3 into the free list once more, and two later customers each took it. "
+               "Clearing the block would hide the address and leave two conversations writing into it."),
 ]
 
 SAY_IT: list[SayIt] = [
