@@ -16,6 +16,16 @@ CONNECTED = f"""() => {{
     return Boolean(kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle');
 }}"""  # the toolbar says "idle" before there is a session, so it is the session that is asked
 
+WATCH = f"""index => {{
+    const model = {PANEL}.content.widgets[index].model;
+    let running = window.kvlabCellEnded = false;
+    model.stateChanged.connect((_, change) => {{
+        if (change.name !== 'executionState') return;
+        window.kvlabCellEnded = running && change.newValue === 'idle';
+        running = change.newValue === 'running';
+    }});
+}}"""  # an execution count says nothing: after a restart the first cell is 1 again
+
 
 @contextlib.contextmanager
 def browser_page(width: int = 1280, height: int = 1000, dark: bool = False) -> Iterator[Page]:
@@ -71,21 +81,11 @@ class NotebookPage:
 
     def run(self, cell_id: str) -> str:
         """Run one cell with Shift+Enter; returns what it printed, once it has ended."""
-        before = self._execution_count(cell_id)
         self.cell(cell_id).locator(".cm-content").click()
+        self.page.evaluate(WATCH, self.cell_index(cell_id))
         self.page.keyboard.press("Shift+Enter")
-        index = self.cell_index(cell_id)
-        self.page.wait_for_function(
-            f"before => {{ const model = {PANEL}.content.widgets[{index}].model;"
-            " return model.executionState === 'idle' && model.executionCount && model.executionCount !== before; }",
-            arg=before,
-        )
+        self.page.wait_for_function("() => window.kvlabCellEnded")
         return self.output(cell_id)
-
-    def _execution_count(self, cell_id: str) -> int | None:
-        return self.page.evaluate(
-            f"index => {PANEL}.content.widgets[index].model.executionCount", self.cell_index(cell_id)
-        )
 
     def output(self, cell_id: str) -> str:
         """The text of the cell's outputs as shown."""
@@ -98,8 +98,8 @@ class NotebookPage:
     def restart_kernel(self) -> None:
         """Kernel > Restart Kernel, with its dialog."""
         self.page.get_by_role("menuitem", name="Kernel", exact=True).click()
-        self.page.get_by_role("menuitem", name="Restart Kernel…", exact=True).click()
-        self.page.get_by_role("button", name="Confirm Kernel Restart").click()
+        self.page.locator('.lm-Menu-item[data-command="kernelmenu:restart"]').click()
+        self.page.locator(".jp-Dialog button.jp-mod-accept").click()
         self.page.wait_for_function(f"() => {PANEL}.sessionContext.session.kernel.status !== 'idle'")
         self.wait_connected()
 
