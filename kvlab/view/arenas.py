@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache, partial
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
 from kvlab.memory import POLICIES, Arena, external_fragmentation, lesson_trace
 from kvlab.view.blockmap import block_map
@@ -27,10 +27,10 @@ def arena_explorer(trace: Iterable | None = None, capacity: int = 16384, steps: 
     requests = list(lesson_trace() if trace is None else trace)
 
     @lru_cache
-    def history(policy: str, fit: str) -> History:
-        return arena_history(requests, policy, capacity, partial(Arena, fit=fit), steps=steps)
+    def history(policy: str, fit: Literal["first", "best"]) -> History:
+        return arena_history(requests, policy, capacity, lambda slots: Arena(slots, fit), steps=steps)
 
-    def draw(policy: str, fit: str, step: int) -> Frame:
+    def draw(policy: str, fit: Literal["first", "best"], step: int) -> Frame:
         return _frame(history(policy, fit), step)
 
     settings = {"policy": "power of two", "fit": "first", "step": 0}

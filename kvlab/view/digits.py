@@ -14,7 +14,7 @@ _INK_ON = {0: 4, 1: 5, 2: 4, 3: 5, 4: 5}  # black ink on light squares, white (i
 def _glyphs(number: int, scale: int) -> np.ndarray:
     """The number as an array of booleans, digits one blank column apart."""
     digits = [[[int(row) >> bit & 1 for bit in (2, 1, 0)] + [0] for row in _FONT[digit]] for digit in str(number)]
-    return np.hstack(np.array(digits, bool))[:, :-1].repeat(scale, 0).repeat(scale, 1)
+    return np.concatenate(np.array(digits, bool), axis=1)[:, :-1].repeat(scale, 0).repeat(scale, 1)
 
 
 def write_numbers(pixels: np.ndarray, blocks: np.ndarray, columns: int, cell: int) -> None:

@@ -85,15 +85,23 @@ class Screen:
 
     def __init__(self, widgets: Any, frame: Frame) -> None:
         self.headline, self.details = widgets.HTML(), widgets.HTML()
-        self.image = widgets.Image(format="png", layout=widgets.Layout(max_width="100%", width=f"{frame.size[0]}px"))
+        self.image = _image(widgets, width=frame.size[0])
         self.box = widgets.VBox([self.headline, self.image, self.details])
         self.show(frame)
 
     def show(self, frame: Frame) -> None:
         self.image.value = frame.png
-        self.image.tooltip = frame.headline  # becomes the accessible name of the picture
+        self.image.tooltip = frame.headline  # the `title` of the picture: its name for a screen reader
         self.headline.value = f'<div role="status" aria-live="polite"><b>{html.escape(frame.headline)}</b></div>'
         self.details.value = _legend(frame.legend) + (frame.html or _paragraphs(frame.lines))
+
+
+def _image(widgets: Any, width: int) -> Any:
+    """A core Image with a `description`, empty: without one the front end fails on any Image that has a tooltip."""
+    from traitlets import Unicode
+
+    described = type("Image", (widgets.Image,), {"description": Unicode("").tag(sync=True)})
+    return described(format="png", layout=widgets.Layout(max_width="100%", width=f"{width}px"))
 
 
 def _legend(legend: Sequence[tuple[int, str]]) -> str:

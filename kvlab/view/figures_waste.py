@@ -54,7 +54,7 @@ def _outlines(axes: Any, history: History) -> None:
     """A white edge around each reservation, so that neighbours are seen as two."""
     from matplotlib.patches import Rectangle
 
-    last = {}
+    last: dict[tuple[int, int], tuple[int, int]] = {}
     for step, moment in enumerate(history.moments):
         last |= {(chunk.start, chunk.born): (chunk.size, step + 1) for chunk in moment.chunks}
     for (start, born), (size, end) in last.items():

@@ -13,7 +13,7 @@ INK, FAINT = "#1a1a1a", "#595959"
 WIDTH = 8.0  # inches; shown 800 pixels wide, so that 10 points are read as 10 points
 PLAIN = {"facecolor": "white", "edgecolor": "none", "pad": 2}  # behind words that a line would cross
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # ships inside matplotlib: the same on every machine
     "font.size": 10.5,
     "axes.titlesize": 12,
