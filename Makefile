@@ -5,6 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 
 VENV := .venv
@@ -42,7 +43,8 @@ quick: setup
 	@$(PYTEST) $(PARALLEL) tests -m "not notebooks and not browser and not packaging and not benchmark" $(PYTEST_ARGS)
 
 bench: setup
-	@$(PYTEST) -s -m benchmark tests $(PYTEST_ARGS)
+	@for file in tests/benchmarks/bench_*.py; do \
+	  $(PY) -m tests.benchmarks.$$(basename $$file .py) $(BENCH_ARGS) || exit 1; done
 
 notebooks: setup
 	@$(PY) solutions/build.py

@@ -49,7 +49,16 @@ def _run(arguments: list[str]) -> int:
     module = _module(command)
     parser = _Parser(prog=f"kvlab {command}", description=COMMANDS[command])
     module.add_arguments(parser)
-    return module.run(parser.parse_args(rest))
+    own, passed_on = _split(rest)
+    if passed_on and command != "start":
+        raise Refused("Only kvlab start passes options on after --.", code=2)
+    return module.run(parser.parse_args(own, argparse.Namespace(passed_on=passed_on)))
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before the first "--", and what after it: JupyterLab's own options, whatever they look like."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:cut], arguments[cut + 1 :]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -6,7 +6,6 @@ import copy
 import json
 import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -70,16 +69,20 @@ def write(path: Path, notebook: Notebook) -> None:
     os.replace(fresh, path)
 
 
-def backup(path: Path) -> Path:
+def backup(path: Path, stamp: str) -> Path:
     """Copy `path` beside itself under a name with the date, never over another file. Returns the copy."""
-    stem = f"{path.stem}.backup-{time.strftime('%Y%m%d-%H%M%S')}"
-    return create_first_free(path.parent, stem, path.read_bytes(), path.suffix)
+    return create_first_free(path.parent, f"{path.stem}.backup-{stamp}", path.read_bytes(), path.suffix)
+
+
+def cells_of(notebook: Notebook, exercise: str) -> list[int]:
+    """The indices of the cells that define an exercise: more than one where a learner copied it."""
+    return [index for index, cell in enumerate(notebook["cells"]) if exercise in exercises_of(cell)]
 
 
 def find(notebook: Notebook, exercise: str, cell_id: str | None) -> int | None:
     """The cell of an exercise: by name, of several the one with the course's id; without any, the cell with that id."""
     cells = notebook["cells"]
-    named = [index for index, cell in enumerate(cells) if exercise in exercises_of(cell)]
+    named = cells_of(notebook, exercise)
     with_id = [index for index, cell in enumerate(cells) if cell_id is not None and cell.get("id") == cell_id]
     both = [index for index in named if index in with_id]
     return next(iter(both + named + with_id), None)

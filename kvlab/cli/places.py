@@ -43,14 +43,14 @@ def labs(folder: Path) -> dict[str, Path]:
 def lab_number(text: str) -> str:
     """"3", "03", "lab03", "03_blocks_and_tables" or its file name -> "03". Anything that names no lab is refused."""
     known = labs(labs_folder())
-    match = re.match(r"(?:lab[ _-]?)?(\d{1,2})(?!\d)", text.strip().lower())
+    match = re.fullmatch(r"(?:lab[ _-]?)?(\d{1,2})(?:_.*)?", text.strip().lower())
     if match and match[1].zfill(2) in known:
         return match[1].zfill(2)
     names = {path.stem: number for number, path in known.items()}
     by_title = [number for stem, number in names.items() if stem[3:] == text.strip().lower()]
     if by_title:
         return by_title[0]
-    raise unknown("lab", text, () if match else names, f"The labs are {', '.join(known)}.")
+    raise unknown("lab", text, () if match else names, f"The labs are {', '.join(known) or 'not built yet'}.")
 
 
 def is_learners(folder: Path) -> bool:
@@ -70,7 +70,7 @@ def learners_folder(given: str | None) -> Path:
     for folder in (Path("."), Path(DEFAULT_FOLDER)):
         if folder.is_dir() and is_learners(folder):
             return folder
-    raise Refused("No labs of yours are here. Make a folder of them with: kvlab start     or name yours with --dir.")
+    raise Refused("No labs of yours are here. Make a folder of them with: kvlab start (or name yours with --dir)")
 
 
 def shown(path: Path) -> str:

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-lab", action="store_true", help="copy the labs and stop there")
     parser.add_argument("--no-browser", action="store_true", help="start JupyterLab without opening a browser")
     parser.add_argument("--port", type=int, help="the port JupyterLab listens on (it takes the next free one)")
-    parser.add_argument("jupyter", nargs="*", metavar="-- OPTION", help="passed on to JupyterLab as they are")
+    parser.epilog = "What follows a lone -- is passed on to JupyterLab as it is."
 
 
 def _folder(given: str | None) -> Path:
@@ -47,7 +47,7 @@ def _told(step: Step) -> str | None:
 def summary(steps: list[Step], folder: Path) -> list[str]:
     """What happened, in a line for all that was copied or kept and one for each lab that changed in the course."""
     count = {did: sum(step.did == did for step in steps) for did in ("copied", "kept")}
-    parts = [f"{count['copied']} labs copied"] if count["copied"] else []
+    parts = [f"{count['copied']} lab{'s' * (count['copied'] != 1)} copied"] if count["copied"] else []
     parts += [f"{count['kept']} already there and left as they are"] if count["kept"] else []
     lines = [f"{shown(folder)}: {', '.join(parts)}."] if parts else []
     return lines + [line for line in map(_told, steps) if line]
@@ -87,4 +87,4 @@ def run(options: argparse.Namespace) -> int:
         raise Refused("JupyterLab is not installed in this Python. Install it with: pip install 'kvlab[lab]'")
     first = folder / sources[0].name
     print(f"Starting JupyterLab on {shown(first)}. Ctrl-C in this window stops it.")
-    return serve(jupyter_command(first, options.port, options.no_browser, options.jupyter))
+    return serve(jupyter_command(first, options.port, options.no_browser, options.passed_on))

@@ -3,69 +3,80 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 from kvlab.course import registry
 from kvlab.course.declare import Exercise
+from kvlab.course.notebooks import solved_source
+from kvlab.course.say import paragraph, say
 from kvlab.course.session import session
-from kvlab.course.solved import solved_source
-from kvlab.course.verdict import FAILED, wrapped
+from kvlab.course.verdict import FAILED
 
 
-def hint(name: object = None) -> None:
-    """Prints the next hint for an exercise, by default the one checked last, and records it."""
-    entry = _meant(name)
+def hint(name: Any = None) -> None:
+    """Prints the next hint for an exercise, by default the one checked last, and records that it was given.
+
+    `name`: the exercise's name, or the function or class itself. After the third, all are shown again.
+    """
+    entry = _meant(name, "hint")
     if entry is None:
         return
-    seen = len(session().progress.read()["exercises"].get(entry.name, {}).get("hints", []))
-    if seen < len(entry.hints):
+    seen, all_ = len(_record(entry).get("hints", [])), len(entry.hints)
+    if seen < all_:
         session().tick(entry, "hints")
-        _say(f"Hint {seen + 1} of {len(entry.hints)} for {entry.name}: {entry.hints[seen]}")
+        say(paragraph(f"Hint {seen + 1} of {all_} for {entry.name}: {entry.hints[seen]}"))
         return
     for number, text in enumerate(entry.hints, 1):
-        _say(f"Hint {number} of {len(entry.hints)} for {entry.name}: {text}")
-    _say(f'That was the last hint. solution("{entry.name}") shows one way to write it.')
+        say(paragraph(f"Hint {number} of {all_} for {entry.name}: {text}"))
+    say(f'There are no more hints. solution("{entry.name}") shows one way to write it.')
 
 
-def help_me(name: object = None) -> None:
-    """Prints where the learner's code failed, by its own lines, and what it printed during the check."""
-    entry = _meant(name)
+def help_me(name: Any = None) -> None:
+    """Prints all that was seen when the check failed: values, the learner's own lines, and what the code printed."""
+    entry = _meant(name, "help_me")
     if entry is None:
         return
     verdict = session().verdicts.get(entry.name)
     if verdict is None:
-        print(f"{entry.name} was not checked in this session. Run its cell first.")
-    elif verdict.status != FAILED:
-        print(verdict.text)
+        say(f"{entry.name} was not checked since the kernel started. Run its cell first.")
+    elif verdict.status == FAILED and verdict.details:
+        say(verdict.details)
     else:
-        print("\n".join([*verdict.lines[:-1], verdict.details or "Nothing more to show: no exception, nothing printed."]))
+        say(verdict.text)
 
 
-def solution(name: object = None) -> None:
+def solution(name: Any = None) -> None:
     """Prints one way to write an exercise and how it differs from the learner's, and records that it was shown."""
-    entry = _meant(name)
+    entry = _meant(name, "solution")
     if entry is None:
         return
+    own = _record(entry).get("source")
     session().tick(entry, "solutions")
     solved = solved_source(entry)
-    print(solved)
-    own = session().progress.read()["exercises"].get(entry.name, {}).get("source")
+    say(solved)
     if own:
-        lines = difflib.unified_diff(own.splitlines(), solved.splitlines(), "yours", "solution", lineterm="")
-        print("\n" + ("\n".join(lines) or "Yours is the same, to the letter."))
+        say("\n" + _difference(own, solved))
 
 
-def _meant(name: object) -> Exercise | None:
-    """The exercise a learner means: by its name, as text or as the object itself, or the one checked last."""
-    wanted = name if isinstance(name, str) else getattr(name, "__name__", None) if name is not None else session().last
+def _difference(own: str, solved: str) -> str:
+    """A unified diff from the learner's source to the solved one, decorators left aside."""
+    lines = own.splitlines()
+    start = next((place for place, line in enumerate(lines) if line.lstrip().startswith(("def ", "class "))), 0)
+    diff = difflib.unified_diff(lines[start:], solved.splitlines(), "yours", "solution", lineterm="")
+    return "\n".join(diff) or "Yours is the same, to the letter."
+
+
+def _record(entry: Exercise) -> dict[str, Any]:
+    return session().progress.read()["exercises"].get(entry.name, {})
+
+
+def _meant(name: Any, asked: str) -> Exercise | None:
+    """The exercise a learner means: by its name, by the object itself, or the one checked last."""
+    wanted = session().last if name is None else name if isinstance(name, str) else getattr(name, "__name__", str(name))
     if wanted is None:
-        print('No exercise was checked yet. Name one: hint("blocks_needed").')
+        say(f'No exercise was checked yet, so name one: {asked}("round_up_to_block").')
         return None
-    entry = registry.find(str(wanted))
+    entry = registry.find(wanted)
     if entry is None:
-        near = registry.suggestion(str(wanted), (known.name for known in registry.every()))
-        print(f"{wanted} is not an exercise of this course.{near}")
+        say(registry.unknown(wanted))
     return entry
-
-
-def _say(text: str) -> None:
-    print("\n".join(wrapped(text, 8)))

@@ -25,11 +25,12 @@ def sentence(entry: Exercise, part: Any, source: Source | None, names: dict[str,
 
 
 def _family(finished: Any) -> list[Any]:
-    """The finished part, and for a class those of kvlab that it inherits its behaviour from."""
+    """The finished part, and for a class those of the same package that it inherits its behaviour from."""
     if not isinstance(finished, type):
         return [finished]
-    return [base for base in finished.__mro__ if base.__module__.startswith("kvlab.") and not issubclass(base, BaseException)
-            and not getattr(base, "_is_protocol", False)]
+    package = finished.__module__.partition(".")[0]
+    ours = (base for base in finished.__mro__ if base.__module__.partition(".")[0] == package)
+    return [base for base in ours if not issubclass(base, BaseException) and not getattr(base, "_is_protocol", False)]
 
 
 def _among(thing: Any, family: list[Any]) -> bool:
@@ -37,8 +38,8 @@ def _among(thing: Any, family: list[Any]) -> bool:
 
 
 def _meant(node: ast.AST, entry: Exercise, names: dict[str, Any]) -> Any:
-    """The object that a name, a dotted name or an import in the learner's source stands for, or None. The exercise's own
-    name stands for the learner's object while it is checked."""
+    """The object that a name, a dotted name or an import in the learner's source stands for, or None. The exercise's
+    own name stands for the learner's object while it is checked."""
     if isinstance(node, ast.ImportFrom) and node.module:
         name = entry.part.rpartition(".")[2]
         return _attribute(_module(node.module), name) if any(alias.name == name for alias in node.names) else None

@@ -16,18 +16,19 @@ from types import FrameType
 from typing import Any
 
 from kvlab.course import details
+from kvlab.course.calls import case_probe
 from kvlab.course.declare import Cases, Exercise, Property, Traces
 from kvlab.course.guard import Emit, Report
 from kvlab.course.matching import Evidence, behaves_like
-from kvlab.course.observe import Probe, Seen, case_probe, run_probe
+from kvlab.course.observe import Probe, Seen, run_probe
 from kvlab.course.registry import part_of
 from kvlab.course.tape import Tape, recording
 from kvlab.course.traces import search, trace_probe
 
 
 class Checker:
-    """Checks `part` as a solution of `entry`. `names`: the learner's namespace, in which the exercise's name means `part`
-    while the check runs, so that a function that calls itself calls itself and not the finished part."""
+    """Checks `part` as a solution of `entry`. `names`: the learner's namespace, in which the exercise's name means
+    `part` while the check runs, so that a function that calls itself calls itself and not the finished part."""
 
     def __init__(self, entry: Exercise, part: Any, names: dict[str, Any] | None = None,
                  is_own: Callable[[str], bool] = lambda filename: True) -> None:
@@ -55,7 +56,10 @@ class Checker:
     def run(self, emit: Emit) -> None:
         evidence: list[Evidence] = []
         for probe in fixed_probes(self.entry):
+            emit({"trying": probe.title})
             evidence.append((probe, self._see(probe)))
+            if isinstance(evidence[-1][1].error, MemoryError):
+                break  # the next one would take as long to fail
         if all(seen.right for _, seen in evidence):
             evidence += self._search()
         first = next(((probe, seen) for probe, seen in evidence if not seen.right), None)
@@ -83,28 +87,30 @@ class Checker:
 
     def _failed(self, probe: Probe, seen: Seen, mistake: int | None = None) -> Report:
         blamed = probe.check if mistake is None else self.entry.mistakes[mistake]
+        sentence = title(probe, seen)
         self._report = {
-            "passed": None, "title": title(probe, seen), "lines": seen.lines, "mistake": mistake,
+            "passed": None, "title": sentence, "lines": seen.lines, "mistake": mistake,
             "says": None if mistake is None else self.entry.mistakes[mistake].says,
             "invariant": blamed.invariant or probe.check.invariant, "next": blamed.next or probe.check.next,
-            "error": type(seen.error).__name__ if seen.error is not None else None,
             "missing": getattr(seen.error, "name", None) if isinstance(seen.error, AttributeError) else None,
-            "details": details.text(probe, seen, self.is_own),
+            "details": details.text(sentence, seen, self.is_own),
         }
         return self._report
 
     def late(self, frame: FrameType | None) -> Report:
         if self.matching or self.current is None:
             return self._report
-        probe, printed = self.current, self.tape.text
-        seen = Seen("late", f"did not finish within {self.entry.seconds:g} s.", printed=printed)
-        return self._failed(probe, seen) | {"details": details.where(probe, seen, frame, self.is_own)}
+        seen = Seen("late", f"did not finish within {self.entry.seconds:g} s.", printed=self.tape.text)
+        where = details.where(title(self.current, seen), seen, frame, self.is_own)
+        return self._failed(self.current, seen) | {"details": where}
 
 
 def title(probe: Probe, seen: Seen) -> str:
     """The first sentence of a verdict: the call, or the exercise's name, and what was seen."""
-    colon = ":" if seen.kind == "wrong" and not isinstance(probe.check, Cases) else ""
-    return f"{probe.title}{colon} {seen.sentence}"
+    if isinstance(probe.check, Cases):
+        start = probe.title.split("(")[0] if seen.kind == "wrong" else probe.title
+        return f"{start} {seen.sentence}"
+    return f"{probe.title}{':' if seen.kind == 'wrong' else ''} {seen.sentence}"
 
 
 def fixed_probes(entry: Exercise) -> list[Probe]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from kvlab.course.guard import Stop
 from kvlab.course.shorten import show, with_article
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndarray)
@@ -25,10 +26,12 @@ _TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-4, "float64": 1e-
 
 
 def same(expected: Any, got: Any) -> bool:
-    """Whether `got` is what was expected, by the rules above. Never raises."""
+    """Whether `got` is what was expected, by the rules above. Never raises, whatever `got` does when compared."""
     try:
         return _same(expected, got)
-    except Exception:
+    except Stop:
+        raise
+    except BaseException:
         return False
 
 
@@ -88,7 +91,7 @@ def _same_container(expected: Any, got: Any) -> bool:
     if isinstance(expected, (list, tuple)):
         allowed = (list, tuple) if isinstance(expected, tuple) else list
         return (isinstance(got, allowed) and len(expected) == len(got)
-                and all(same(one, other) for one, other in zip(expected, got)))
+                and all(same(one, other) for one, other in zip(expected, got, strict=True)))
     if isinstance(expected, dict):
         return (isinstance(got, dict) and expected.keys() == got.keys()
                 and all(same(expected[key], got[key]) for key in expected))
@@ -107,13 +110,15 @@ def is_plain(value: Any) -> bool:
 
 
 def difference(expected: Any, got: Any) -> str:
-    """How a wrong result differs: "returned 3, expected 2", with the types where they matter and the place in a long list."""
+    """How a wrong result differs: "returned 3, expected 2", with the types where they matter and the place in a long
+    list."""
     place = _first_difference(expected, got)
     if place is not None:
         index, one, other = place
         return f"returned {show(got, 60)}, whose item [{index}] is {show(other, 30)}, expected {show(one, 30)}"
     if _kind(expected) != _kind(got):
-        return f"returned {show(got)} ({with_article(type(got))}), expected {show(expected)} ({with_article(type(expected))})"
+        kinds = with_article(type(got)), with_article(type(expected))
+        return f"returned {show(got)} ({kinds[0]}), expected {show(expected)} ({kinds[1]})"
     if hasattr(expected, "__len__") and not isinstance(expected, str) and len(expected) != len(got):
         return f"returned {len(got)} items, {show(got, 70)}, expected {len(expected)}: {show(expected, 70)}"
     return f"returned {show(got)}, expected {show(expected)}"
@@ -130,4 +135,5 @@ def _first_difference(expected: Any, got: Any) -> tuple[int, Any, Any] | None:
         return None
     if _kind(expected) != _kind(got) or len(expected) != len(got) or len(expected) <= 8 or np.ndim(expected) > 1:
         return None
-    return next(((i, one, other) for i, (one, other) in enumerate(zip(expected, got)) if not same(one, other)), None)
+    pairs = enumerate(zip(expected, got, strict=True))
+    return next(((index, one, other) for index, (one, other) in pairs if not same(one, other)), None)

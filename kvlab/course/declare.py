@@ -1,15 +1,16 @@
 """How an exercise is declared: its finished part, its checks, the mistakes people make, and three hints.
 
-A lab's file `kvlab/course/exercises/labNN.py` holds a list `EXERCISES` of `Exercise`. Nothing else has to be registered:
-the name of the exercise is the name of the function or class that the learner writes.
+A lab's file `kvlab/course/exercises/labNN.py` holds a list `EXERCISES` of `Exercise`. Nothing else has to be
+registered: the name of the exercise is the name of the function or class that the learner writes.
 
 Three kinds of checks, in the order in which they are tried and named in the verdict:
 - `Cases`: calls with fixed arguments; the finished part says what is expected.
-- `Property`: a function that is given the learner's object and raises `Wrong("a sentence")` if the property does not hold.
+- `Property`: a function that is given the learner's object and raises `Wrong("a sentence")` if the property does not
+  hold.
 - `Traces`: the same over a value that Hypothesis makes up and shrinks, usually a list of operations.
 
-Sentences follow the name of the exercise ("BlockPool: after two takes num_free is 3, expected 2."), so they start in lower
-case and end with a full stop, and they never name a way to do it, only what was seen and what was expected.
+Sentences follow the name of the exercise ("BlockPool: after two takes num_free is 3, expected 2."), so they start in
+lower case and end with a full stop, and they never name a way to do it, only what was seen and what was expected.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ class Wrong(Exception):
 class Cases:
     """Calls of the learner's function with fixed positional arguments, compared with the finished part's answer.
 
-    Each argument tuple is deep-copied for each call. An argument made of plain data (numbers, text, lists, dicts, arrays)
-    must also be left by the call as the finished part leaves it.
+    Each argument tuple is deep-copied for each call. An argument made of plain data (numbers, text, lists, dicts,
+    arrays) must also be left by the call as the finished part leaves it.
 
-    `raises`: the exception type (or a tuple of types) that every one of these calls must raise. Without it, a case in which
-    the finished part raises expects that type.
-    `compare(expected, got) -> bool`: replaces the comparison of results, for answers that may differ and be right.
-    `invariant` ("I3") and `next` ("treat the exact multiple") go into the verdict.
+    `raises`: the exception type (or a tuple of types) that every one of these calls must raise. Without it, a case in
+    which the finished part raises expects that type. `compare(expected, got) -> bool`: replaces the comparison of
+    results, for answers that may differ and be right. `invariant` ("I3") and `next` ("treat the exact multiple") go
+    into the verdict.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Cases:
                  raises: type[BaseException] | tuple[type[BaseException], ...] | None = None) -> None:
         wrong = [call for call in calls if not isinstance(call, tuple)]
         if not calls or wrong:
-            raise TypeError(f"Cases({name!r}) needs tuples of arguments, such as (1, 16) or ([3, 5],); got {wrong or 'none'}")
+            raise TypeError(f"Cases({name!r}) needs tuples of arguments, as (1, 16) or ([3],); got {wrong or 'none'}")
         for field, value in (("name", name), ("calls", calls), ("invariant", invariant), ("next", next),
                              ("compare", compare), ("raises", raises)):
             object.__setattr__(self, field, value)
@@ -69,7 +70,8 @@ class Property:
 
 @dataclass(frozen=True)
 class Traces:
-    """`run(part, value)` must not raise `Wrong` for any `value` of `make`. A failing value is shrunk to the shortest one.
+    """`run(part, value)` must not raise `Wrong` for any `value` of `make`. A failing value is shrunk to the shortest
+    one.
 
     `make`: a Hypothesis strategy, or a function without arguments that returns one. Usually it makes pairs
     `(constructor arguments, operations)`, such as `((4,), [("take", 2), ("release", [0])])`.
@@ -95,11 +97,11 @@ Check = Cases | Property | Traces
 class Mistake:
     """A function or class that a beginner might write, and what to say to the person who did.
 
-    `says` is one or two short sentences that name the thinking, not the person: "Looks like n // B + 1, which adds a block
-    even when the last one is exactly full." It is said when the learner's code gives what this code gives wherever the
-    learner's is wrong. `invariant` and `next` take the place of the failing check's.
-    `mutates`: the name of the argument that this code changes although it must not, if that is the mistake.
-    A mistake must end: an endless loop cannot be recognised.
+    `says` is one or two short sentences that name the thinking, not the person: "Looks like n // B + 1, which adds a
+    block even when the last one is exactly full." It is said when the learner's code gives what this code gives
+    wherever the learner's is wrong. `invariant` and `next` take the place of the failing check's. `mutates`: the name
+    of the argument that this code changes although it must not, if that is the mistake. A mistake must end: an endless
+    loop cannot be recognised.
     """
 
     code: Callable[..., Any]
@@ -111,7 +113,8 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. `part` is the dotted name of the finished part, with which the lab goes on until the learner's passes.
+    """One exercise. `part` is the dotted name of the finished part, with which the lab goes on until the learner's
+    passes.
 
     `stars` 1-3, `core` False for extra ones, `minutes` as a learner needs. `hints`: a question, the idea, nearly code.
     `isolate` False checks in the kernel's own process instead of a forked copy of it (what uses a GPU has to);

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from kvlab.course import registry
 from kvlab.course.declare import Exercise
 from kvlab.course.judge import judge_learners
+from kvlab.course.say import say
 from kvlab.course.session import session
+from kvlab.course.shorten import clip
 from kvlab.course.source import name_of
 from kvlab.course.verdict import PASSED
 
@@ -20,28 +22,28 @@ Part = TypeVar("Part")
 def exercise(part: Part) -> Part:
     """Checks a function or class against the exercise of its name, prints the verdict, and returns it if it passed.
 
-    Otherwise the finished part is returned, so that the rest of the lab runs. What has no exercise of its name is returned
-    as it is, with a line that says so. Nothing is raised, whatever the learner's code does.
+    Otherwise the finished part is returned, so that the rest of the lab runs. What has no exercise of its name is
+    returned as it is, with a line that says so. Nothing is raised, whatever the learner's code does.
     """
     frame = sys._getframe(1)
     try:
         return _checked(part, frame)
     except KeyboardInterrupt:
-        print("✗ The check was interrupted, so it did not count. Run the cell again.")
-    except Exception as trouble:
-        print(f"✗ The check itself failed, which is kvlab's fault and not yours: {type(trouble).__name__}: {trouble}"[:110])
+        say("✗ The check was interrupted, so it did not count. Run the cell again.")
+    except BaseException as trouble:
+        what = clip(f"{type(trouble).__name__}: {trouble}", 90)
+        say(f"✗ The check itself failed. That is the fault of kvlab, not yours; please report it:\n  {what}")
     return part
 
 
 def _checked(part: Any, frame: FrameType) -> Any:
     name = name_of(part)
-    if name is None or not callable(part):
-        print("✗ @exercise belongs on the line above a `def` or a `class`.")
+    if name is None or name == "<lambda>" or not (callable(part) or hasattr(part, "fn")):
+        say("✗ @exercise belongs on the line above a `def` or a `class`, without parentheses.")
         return part
     entry = registry.find(name)
     if entry is None:
-        near = registry.suggestion(name, (known.name for known in registry.every()))
-        print(f"✗ {name} is not an exercise of this course.{near}")
+        say("✗ " + registry.unknown(name))
         return part
     return _judged(entry, part, frame)
 
@@ -50,5 +52,5 @@ def _judged(entry: Exercise, part: Any, frame: FrameType) -> Any:
     started = time.monotonic()
     verdict, source = judge_learners(entry, part, frame)
     session().note(entry, verdict, source, time.monotonic() - started)
-    print(verdict.text)
+    say(verdict.text)
     return part if verdict.status == PASSED else registry.part_of(entry)

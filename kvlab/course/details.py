@@ -1,40 +1,56 @@
-"""What help_me() shows about a failed check: where the learner's code was, and what it printed."""
+"""What help_me() shows about a failed check: the whole of what was seen, where the code was, and what it printed."""
 
 from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 
+from kvlab.course import observe
 from kvlab.course.declare import Wrong
-from kvlab.course.observe import Probe, Seen, raised
-from kvlab.course.shorten import clip
+from kvlab.course.observe import Seen
+from kvlab.course.say import paragraph
+from kvlab.course.shorten import clip, show
 
 IsOwn = Callable[[str], bool]
+Place = tuple[FrameType, int]
 
 _FRAMES = 8
 _PRINTED = 15
+_LONG = 600  # characters of a value
 
 
-def text(probe: Probe, seen: Seen, is_own: IsOwn) -> str:
-    """The trace or call, the exception with the learner's own lines, and the end of what was printed."""
-    parts = []
+def text(title: str, seen: Seen, is_own: IsOwn) -> str:
+    """The sentence, the trace or the values in full, the exception with the learner's own lines, what was printed."""
+    parts = [paragraph(f"✗ {title}")]
     if seen.lines:
         parts.append("What was run:\n" + _indented(seen.lines))
+    if seen.kind == "value" and len(show(seen.value, _LONG)) > 60:
+        parts.append(paragraph(f"It returned: {show(seen.value, _LONG)}"))
+        parts.append(paragraph(f"Expected: {show(seen.wanted, _LONG)}"))
     if seen.error is not None and not isinstance(seen.error, Wrong):
-        steps = _own_steps(seen.error, is_own)
-        parts.append(f"It {raised(seen.error)}" + (".\n" + steps if steps else ", outside your code."))
-    return "\n".join([*parts, *printed(seen)])
+        steps = _steps(traceback.walk_tb(seen.error.__traceback__), is_own)
+        parts.append("Where, in your code:\n" + steps if steps else "That happened outside your code.")
+    return "\n".join([*parts, *_printed(seen)])
 
 
-def where(probe: Probe, seen: Seen, frame: FrameType | None, is_own: IsOwn) -> str:
+def where(title: str, seen: Seen, frame: FrameType | None, is_own: IsOwn) -> str:
     """For code that ran out of time: the line at which it was."""
-    steps = _steps(reversed(list(traceback.walk_stack(frame))), is_own) if frame is not None else ""
-    return "\n".join([*(["When time was up, your code was here:\n" + steps] if steps else []), *printed(seen)])
+    steps = _steps(reversed(list(_down_to_check(frame))), is_own)
+    parts = [paragraph(f"✗ {title}"), "When time was up, your code was here:\n" + steps if steps else ""]
+    return "\n".join([*filter(None, parts), *_printed(seen)])
 
 
-def printed(seen: Seen) -> list[str]:
+def _down_to_check(frame: FrameType | None) -> Iterator[Place]:
+    """The frames from where the code was down to the check that called it."""
+    for place in traceback.walk_stack(frame) if frame is not None else ():
+        if place[0].f_code.co_filename == observe.__file__:
+            return
+        yield place
+
+
+def _printed(seen: Seen) -> list[str]:
     """What the learner's code printed during the failing call, its last lines if it was much."""
     lines = [clip(line, 106) for line in seen.printed.rstrip().splitlines()]
     if not lines:
@@ -43,11 +59,7 @@ def printed(seen: Seen) -> list[str]:
     return [f"{head}\n{_indented(lines[-_PRINTED:])}"]
 
 
-def _own_steps(error: BaseException, is_own: IsOwn) -> str:
-    return _steps(traceback.walk_tb(error.__traceback__), is_own)
-
-
-def _steps(frames: Iterable[tuple[FrameType, int]], is_own: IsOwn) -> str:
+def _steps(frames: Iterable[Place], is_own: IsOwn) -> str:
     """One line per frame of the learner's: "line 3, in blocks_needed: return a // b"."""
     lines = []
     for frame, number in frames:

@@ -15,6 +15,7 @@ import warnings
 from types import FrameType
 from typing import NoReturn
 
+from kvlab.course import memlimit
 from kvlab.course.guard import GRACE, MEMORY, Ending, Report, Work
 
 _FINAL = "__final__"
@@ -40,8 +41,10 @@ def run(work: Work, seconds: float) -> Ending:
     except KeyboardInterrupt:
         ending.how = "interrupted"
     finally:
-        _end(child)
+        killed_by = _end(child, patience=0.5 if ending.how == "ended" else 0.0)
         os.close(reader)
+    if ending.how == "ended" and killed_by:  # a kill that is not ours is the system's, short of memory
+        ending.how = "memory" if killed_by == signal.SIGKILL else "crashed"
     return ending
 
 
@@ -65,17 +68,28 @@ def _collect(reader: int, deadline: float, ending: Ending) -> None:
             ending.report = report
 
 
-def _end(child: int) -> None:
-    """Kills the child with everything it started, and waits for it."""
-    for kill, target in ((os.killpg, child), (os.kill, child)):
+def _end(child: int, patience: float) -> int:
+    """Kills the child with everything it started, after giving it `patience` seconds to end by itself. Returns the
+    signal that ended it, 0 for none."""
+    deadline = time.monotonic() + patience
+    while not (status := _waited(child, os.WNOHANG)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    for kill in (os.killpg, os.kill):
         try:
-            kill(target, signal.SIGKILL)
+            kill(child, signal.SIGKILL)
         except OSError:  # already gone
             pass
+    status = status or _waited(child, 0)
+    return os.WTERMSIG(status[1]) if status else 0
+
+
+def _waited(child: int, options: int) -> tuple[int, int] | None:
+    """(child, status) once the child has ended; None before that, or if somebody else waited for it."""
     try:
-        os.waitpid(child, 0)
-    except ChildProcessError:  # somebody else in this process waits for every child
-        pass
+        done = os.waitpid(child, options)
+    except ChildProcessError:
+        return child, 0
+    return done if done[0] else None
 
 
 def _child(work: Work, seconds: float, writer: int) -> NoReturn:
@@ -89,7 +103,7 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
 
         signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        with work.setting():
+        with memlimit.limited(MEMORY), work.setting():
             work.run(lambda report: _send(writer, report))
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(writer, {_FINAL: "done"})
@@ -100,7 +114,7 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
 
 
 def _settle() -> None:
-    """Makes the copy harmless: a group of its own, no terminal, little memory, one thread for torch, no crash report."""
+    """Makes the copy harmless: a group of its own, no terminal, one thread for torch, no crash report."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -108,17 +122,8 @@ def _settle() -> None:
         os.dup2(nowhere, standard)
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with open("/proc/self/statm") as sizes:
-        mapped = int(sizes.read().split()[0]) * resource.getpagesize()
-    _limit_memory(mapped + MEMORY)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # OpenMP's threads do not survive a fork: a parallel loop would hang
-
-
-def _limit_memory(limit: int) -> None:
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard == resource.RLIM_INFINITY or limit < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _send(writer: int, report: Report) -> None:

@@ -1,9 +1,10 @@
-"""Runs a check so that nothing a learner's code does reaches the notebook: no exception, no endless loop, no lost memory.
+"""Runs a check so that nothing a learner's code does reaches the notebook: no exception, no endless loop, no lost
+memory.
 
-Two ways. On Linux the check runs in a forked copy of the kernel, which is killed when its time is up (`forked.py`). That
-stops everything, and whatever the code changes is gone with the copy. Elsewhere, and for exercises that need this process
-(a GPU does), it runs in a thread that is stopped by exceptions (`threaded.py`). That stops Python code, but not a call
-into C that never returns.
+Two ways. On Linux the check runs in a forked copy of the kernel, which is killed when its time is up (`forked.py`).
+That stops everything, and whatever the code changes is gone with the copy. Elsewhere, and for exercises that need this
+process (a GPU does), it runs in a thread that is stopped by exceptions (`threaded.py`). That stops Python code, but not
+a call into C that never returns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 Report = dict[str, Any]
 Emit = Callable[[Report], None]
 
-MEMORY = 512 * 2**20  # bytes that a check may take on top of what the kernel has
+MEMORY = 256 * 2**20  # bytes that a check may take on top of what the kernel has
 GRACE = 1.0  # seconds after the time limit in which a check may still say where it was
 
 
@@ -42,9 +43,10 @@ class Work(Protocol):
 
 @dataclass
 class Ending:
-    """How it ended: "done", "late", "memory", "died" (the process ended by itself) or "interrupted" (by the user)."""
+    """How it ended: "done", "late", "memory", "crashed" (by a signal), "ended" (by itself) or "interrupted" (by the
+    user)."""
 
-    how: str = "died"
+    how: str = "ended"
     report: Report = field(default_factory=dict)
 
 

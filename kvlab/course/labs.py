@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from kvlab.course import registry
+from kvlab.course.say import say
 from kvlab.course.session import session
 from kvlab.course.verdict import PASSED
 from kvlab.mode import mode
@@ -13,20 +14,20 @@ _WITHOUT_TORCH = "03"  # the last lab that needs nothing but Python
 
 
 def open_lab(lab: str | int) -> None:
-    """Prints what the lab is and how it runs on this machine, and binds every finished part of the lab's exercises in the
-    namespace of the caller, so that a cell never fails because an exercise above it is missing."""
+    """Prints what the lab is and how it runs on this machine, and binds every finished part of the lab's exercises in
+    the namespace of the caller, so that a cell never fails because an exercise above it is missing."""
     number = registry.lab_number(lab)
     entries = registry.of_lab(number)
     if not entries:
-        print(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
+        say(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
         return
     names = sys._getframe(1).f_globals
     for entry in entries:
         names[entry.name] = registry.part_of(entry)
     core = sum(entry.core for entry in entries)
     extra = f" and {len(entries) - core} extra" if core < len(entries) else ""
-    print(f"Lab {number} · {registry.TITLES.get(number, '')}: {core} exercise{'s' * (core != 1)}{extra}.")
-    print(_how_it_runs(number))
+    say(f"Lab {number} · {registry.TITLES.get(number, '')}: {core} exercise{'s' * (core != 1)}{extra}.")
+    say(_how_it_runs(number))
 
 
 def _how_it_runs(number: str) -> str:
@@ -41,13 +42,13 @@ def close_lab(lab: str | int) -> None:
     """Prints one line per exercise of the lab: passed, wrong, not attempted, or not defined in this session."""
     entries = registry.of_lab(registry.lab_number(lab))
     if not entries:
-        print(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
+        say(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
         return
     verdicts = session().verdicts
     for entry in entries:
         found = verdicts.get(entry.name)
         mark = "✗" if found is None else found.text[0]
         status = "not defined: no cell has defined it under @exercise" if found is None else found.status
-        print(f"{mark} {entry.name}: {status}{'' if entry.core else '  (extra)'}")
+        say(f"{mark} {entry.name}: {status}{'' if entry.core else '  (extra)'}")
     done = sum(entry.name in verdicts and verdicts[entry.name].status == PASSED for entry in entries)
-    print(f"{done} of {len(entries)} passed.")
+    say(f"{done} of {len(entries)} passed.")

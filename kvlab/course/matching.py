@@ -10,11 +10,12 @@ Evidence = tuple[Probe, Seen]
 
 
 def behaves_like(entry: Exercise, evidence: list[Evidence]) -> int | None:
-    """The index of the mistake that explains the evidence, or None. The first declared one if several explain it equally.
+    """The index of the mistake that explains the evidence, or None. The first declared one if several explain it
+    equally.
 
     A mistake explains a wrong answer if it shows the same wherever the answer is wrong. One that also agrees everywhere
-    else is taken first. One that goes wrong where the answer is right is only taken if the answer shares at least half of
-    its faults: two formulas that happen to meet in one point are not the same thought.
+    else is taken first. One that goes wrong where the answer is right is only taken if the answer shares at least half
+    of its faults: two formulas that happen to meet in one point are not the same thought.
     """
     candidates: list[tuple[float, int]] = []
     for index, mistake in enumerate(entry.mistakes):
@@ -27,8 +28,8 @@ def behaves_like(entry: Exercise, evidence: list[Evidence]) -> int | None:
 
 
 def _share_of_its_faults(code: object, evidence: list[Evidence]) -> float:
-    """Of the probes on which `code` is wrong, the share on which the answer is wrong too. 0 if it differs from the answer
-    anywhere that the answer is wrong."""
+    """Of the probes on which `code` is wrong, the share on which the answer is wrong too. 0 if it differs from the
+    answer anywhere that the answer is wrong."""
     tape, faults, shared = Tape(), 0, 0
     for probe, seen in evidence:
         other = probe.see(code, tape)

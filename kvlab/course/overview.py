@@ -41,7 +41,8 @@ class Overview:
 
     def _heading(self, lab: str) -> str:
         rows = [row for row in self.rows if row.lab == lab]
-        return f"Lab {lab} · {registry.TITLES.get(lab, '')}: {sum(row.mark == '✓' for row in rows)} of {len(rows)} passed"
+        done = sum(row.mark == "✓" for row in rows)
+        return f"Lab {lab} · {registry.TITLES.get(lab, '')}: {done} of {len(rows)} passed"
 
     def _repr_html_(self) -> str:
         body = []
@@ -65,8 +66,11 @@ def progress() -> Overview:
 def _row(entry: Exercise, record: dict[str, Any]) -> Row:
     attempts = record.get("attempts", [])
     passed, changed = "passed_at" in record, bool(attempts) and not attempts[-1].get("passed")
+    caught_up = record.get("caught_up_at", "")
     if passed:
         mark, status = "✓", "passed, but changed since" if changed else "passed"
+    elif caught_up and all(attempt.get("at", "") <= caught_up for attempt in attempts):
+        mark, status = "»", "caught up with, not solved"
     elif attempts:
         mark, status = "✗", "not there yet"
     else:

@@ -2,66 +2,66 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 from kvlab.course import state
+from kvlab.course.numbers import number, shown
+from kvlab.course.say import paragraph, say
 from kvlab.course.session import session
 from kvlab.course.shorten import show
 
+_WORDS = ((1.1, "very close"), (1.5, "close"), (3.0, "the right size"), (10.0, "a surprise worth keeping"))
+
 
 def predict(key: str, guess: Any = ..., unit: str = "") -> None:
-    """Writes down a prediction under `key`. `...` means none yet; what is no finite number is answered with a sentence."""
+    """Writes down a prediction under `key`, a number in `unit`. `...` means that there is none yet.
+
+    It can be changed until `reveal` has shown the answer; then the first one stays. What is no finite number is
+    answered with a sentence and not written down.
+    """
     if guess is ... or guess is None:
-        print("○ No prediction yet: put a number in place of `...` and run the cell again.")
+        say("○ No prediction yet: put a number in place of `...` and run the cell again.")
         return
-    number = _number(guess)
-    if number is None:
-        print(f"A prediction is one number, such as 64 or 2.5, not {show(guess, 40)}.")
+    guessed = number(guess)
+    if guessed is None:
+        say(f"○ A prediction is one number, such as 64 or 2.5, not {show(guess, 40)}.")
         return
-    record = {"guess": number, "unit": unit, "at": state.now()}
+    earlier = _record(key)
+    if "actual" in earlier and earlier.get("guess") not in (None, guessed):
+        first = shown(earlier["guess"], earlier.get("unit", ""))
+        say(f"You have seen the answer, so your first prediction stays: {first}.")
+        return
+    record = earlier | {"guess": guessed, "unit": unit, "at": state.now()}
     session().progress.change(lambda all_: all_["predictions"].__setitem__(str(key), record))
-    print(f"Your prediction: {shown(number, unit)}.")
+    say(f"Your prediction: {shown(guessed, unit)}.")
 
 
 def reveal(key: str, actual: Any, unit: str | None = None) -> None:
-    """Prints the actual value beside the prediction, and by what ratio they differ."""
-    record = session().progress.read()["predictions"].get(str(key), {})
-    number, guess = _number(actual), record.get("guess")
-    if number is None:
-        print(f"reveal() needs the number that came out, not {show(actual, 40)}.")
+    """Prints the actual value beside the prediction, and by what ratio they differ. `unit`: else the prediction's."""
+    record, came = _record(key), number(actual)
+    if came is None:
+        say(f"reveal() needs the number that came out, not {show(actual, 40)}.")
         return
-    unit = record.get("unit", "") if unit is None else unit
+    unit, guess = record.get("unit", "") if unit is None else unit, record.get("guess")
     if guess is None:
-        print(f"Actual: {shown(number, unit)}. There was no prediction.")
+        say(f"Actual: {shown(came, unit)}. There was no prediction to compare it with.")
         return
-    print(f"Predicted {shown(guess, unit)}, actual {shown(number, unit)}: {score(guess, number)}.")
-    session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(actual=number))
+    say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {score(guess, came)}."))
+    session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(actual=came))
 
 
 def score(guess: float, actual: float) -> str:
-    """How close a guess came, by ratio: "within 1.3x"."""
+    """How close a guess came, by ratio: "within 1.3x, close"."""
     if guess == actual:
         return "exactly right"
     if guess == 0 or actual == 0 or (guess < 0) != (actual < 0):
         return f"off by {shown(abs(guess - actual))}"
     ratio = max(guess / actual, actual / guess)
-    words = next((word for limit, word in ((1.1, "very close"), (1.5, "close"), (3, "the right size")) if ratio <= limit),
-                 "a surprise worth keeping" if ratio < 10 else "another order of magnitude")
-    return f"within {ratio:.2f}x, {words}" if ratio < 1.1 else f"within {ratio:.1f}x, {words}"
+    words = next((words for limit, words in _WORDS if ratio <= limit), None)
+    if words is None:
+        return f"off by {shown(float(f'{ratio:.2g}'))}x, another order of magnitude"
+    return f"within {ratio:.2f}x, {words}" if ratio <= 1.1 else f"within {ratio:.1f}x, {words}"
 
 
-def shown(number: float, unit: str = "") -> str:
-    """A number as a sentence has it: thousands apart, no more digits than needed, the unit behind."""
-    text = f"{number:,}" if isinstance(number, int) else f"{number:,.4g}" if abs(number) < 1e6 else f"{number:,.0f}"
-    return f"{text} {unit}".strip()
-
-
-def _number(value: Any) -> float | int | None:
-    """`value` as a plain int or finite float, or None. Text, bools and arrays of more than one number are none."""
-    value = value.item() if type(value).__module__ == "numpy" and getattr(value, "size", 0) == 1 else value
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return None
-    number = int(value) if isinstance(value, numbers.Integral) else float(value)
-    return number if math.isfinite(number) else None
+def _record(key: str) -> dict[str, Any]:
+    return session().progress.read()["predictions"].get(str(key), {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 from kvlab.course import exercises
 from kvlab.course.declare import Exercise
+from kvlab.course.shorten import clip
 
 TITLES = {
     "00": "Start here", "01": "What a token costs", "02": "Reserve and waste", "03": "Blocks and tables",
@@ -20,6 +20,7 @@ TITLES = {
     "10": "Other homes for blocks", "11": "Serve it",
 }
 
+_loaded: dict[str, tuple[Exercise, ...]] = {}
 _extra: list[Exercise] = []  # declared by a test, or by an author who tries one out in a notebook
 
 
@@ -30,8 +31,13 @@ def labs() -> list[str]:
     return sorted(declared | {entry.lab for entry in _extra})
 
 
-@functools.cache
 def _declared(lab: str) -> tuple[Exercise, ...]:
+    if lab not in _loaded:
+        _loaded[lab] = _load(lab)
+    return _loaded[lab]
+
+
+def _load(lab: str) -> tuple[Exercise, ...]:
     try:
         module = importlib.import_module(f"{exercises.__name__}.lab{lab}")
     except ModuleNotFoundError as missing:
@@ -53,8 +59,17 @@ def every() -> Iterator[Exercise]:
 
 
 def find(name: str) -> Exercise | None:
-    """The exercise of that name, or None."""
-    return next((entry for entry in (*reversed(_extra), *every()) if entry.name == name), None)
+    """The exercise of that name, or None. Labs that are open already are asked first."""
+    for entries in (reversed(_extra), *list(_loaded.values()), every()):
+        for entry in entries:
+            if entry.name == name:
+                return entry
+    return None
+
+
+def unknown(name: str) -> str:
+    """The sentence for a name that no exercise has, with the name that was perhaps meant."""
+    return f"{clip(name, 40)} is not an exercise of this course.{suggestion(name, (known.name for known in every()))}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -42,6 +42,8 @@ def record_of(all_: state.State, entry: Exercise) -> dict[str, Any]:
 
 def _record(all_: state.State, entry: Exercise, verdict: Verdict, text: str, seconds: float) -> None:
     record, at = record_of(all_, entry), state.now()
+    if text and text == record.get("caught_up_source"):
+        return  # the course's own solution, which `kvlab catch-up` put there: no try of the learner's, and no pass
     mistake = None if verdict.mistake is None else entry.mistakes[verdict.mistake].says
     attempt = {"at": at, "passed": verdict.status == PASSED, "mistake": mistake, "seconds": round(seconds, 2)}
     if verdict.status == FAILED:

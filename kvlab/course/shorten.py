@@ -8,76 +8,76 @@ import reprlib
 from collections.abc import Callable
 from typing import Any
 
+from kvlab.course.guard import Stop
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class _Short(reprlib.Repr):
-    """`reprlib` with the limits of one line of a verdict, and names for what has no short repr."""
+    """`reprlib` with the limits of one line of a verdict, and words for what has no short repr."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: int = 8) -> None:
         super().__init__()
         self.maxlevel = 4
-        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdeque = 8
-        self.maxarray = self.maxdict = 6
-        self.maxstring = self.maxlong = 40
-        self.maxother = 70
+        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdeque = items
+        self.maxarray = self.maxdict = items
+        self.maxstring = self.maxlong = 5 * items
+        self.maxother = 9 * items
 
     def repr_ndarray(self, array: Any, level: int) -> str:
-        if array.size <= 8:
+        if array.size <= self.maxlist:
             return f"array({self.repr1(array.tolist(), level)})"
-        head = ", ".join(self.repr1(number, level) for number in array.ravel()[:4].tolist())
+        head = ", ".join(self.repr1(number, level) for number in array.ravel()[: self.maxlist // 2].tolist())
         return f"array of shape {array.shape}: {head}, ..."
 
     def repr_int(self, number: int, level: int) -> str:
-        if number.bit_length() > 130:
-            return f"a whole number of {number.bit_length()} bits"
-        return str(number)
+        return f"a whole number of {number.bit_length()} bits" if number.bit_length() > 130 else str(number)
 
     def repr_instance(self, value: Any, level: int) -> str:
-        scalar = getattr(value, "item", None)
-        if type(value).__module__ == "numpy" and callable(scalar):
-            return f"{type(value).__name__}({scalar()!r})"
         if isinstance(value, type) or inspect.isroutine(value):
-            return getattr(value, "__qualname__", "a callable")
-        return super().repr_instance(value, level)
+            return str(getattr(value, "__qualname__", "a callable"))
+        text = super().repr_instance(value, level)
+        return re.sub(r"^np\.\w+\((.*)\)$", r"\1", text)  # np.int64(3) reads as 3
 
 
 def show(value: Any, width: int = 90) -> str:
-    """`value` in at most `width` characters on one line. Addresses are left out, so that the text is the same each time."""
+    """`value` in at most `width` characters on one line. Addresses are left out: the text is the same each time."""
     try:
-        text = _Short().repr(value)
-    except Exception:
+        text = _Short(8 if width <= 110 else width // 6).repr(value)
+    except Stop:
+        raise
+    except BaseException:
         text = f"<{type(value).__name__} that cannot be shown>"
-    return clip(_ADDRESS.sub("", text), width)
+    return clip(text, width)
 
 
 def clip(text: str, width: int) -> str:
-    """`text` on one line of at most `width` characters."""
-    line = " ".join(str(text).split())
+    """`text` on one line of at most `width` characters, without addresses and characters that cannot be printed."""
+    line = _ADDRESS.sub("", " ".join(str(text).split()))
+    line = "".join(char if char.isprintable() else "?" for char in line)
     return line if len(line) <= width else line[: max(width - 4, 0)].rstrip() + " ..."
 
 
-def arguments(part: Callable[..., Any], args: tuple[Any, ...], width: int) -> str:
-    """`num_tokens=32, block_size=16`: positional arguments under the parameter names of `part`, where it has such names."""
+def parameters(part: Callable[..., Any], count: int) -> list[str]:
+    """The names of the first `count` positional parameters of `part`; empty if they cannot be had or are fewer."""
     try:
-        names = list(inspect.signature(part).bind(*args).arguments)
+        found = inspect.signature(part).parameters.values()
     except (TypeError, ValueError):
-        names = []
-    if len(names) != len(args):
-        names = []
-    each = max(12, width // max(len(args), 1) - 14)
-    shown = [show(value, max(each, 24)) for value in args]
-    return clip(", ".join(f"{name}={text}" for name, text in zip(names, shown)) if names else ", ".join(shown), width)
+        return []
+    names = [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return names[:count] if len(names) >= count else []
 
 
 def call_text(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105) -> str:
-    """`blocks_needed(num_tokens=32, block_size=16)`."""
-    return f"{name}({arguments(part, args, max(width - len(name) - 2, 20))})"
+    """`blocks_needed(num_tokens=32, block_size=16)`: a call with the parameter names of `part`, if it has them."""
+    room = max(width - len(name) - 2, 20)
+    each = max(24, room // max(len(args), 1) - 14)
+    names = parameters(part, len(args)) or [""] * len(args)
+    shown = [f"{one}={show(value, each)}" if one else show(value, each) for one, value in zip(names, args, strict=True)]
+    return f"{name}({clip(', '.join(shown), room)})"
 
 
 def with_article(kind: type) -> str:
-    """"an int", "a float", "a numpy array", "nothing (None)": a type as a sentence says it."""
-    if kind is type(None):
-        return "nothing (None)"
-    name = {"ndarray": "numpy array"}.get(kind.__name__, kind.__name__)
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    """"an int", "a float", "a numpy array": a type as a sentence says it."""
+    name = {"ndarray": "numpy array", "NoneType": "None"}.get(kind.__name__, kind.__name__)
+    return name if name == "None" else f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"

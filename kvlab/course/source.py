@@ -1,7 +1,7 @@
 """The learner's source: where it stands, whether it was touched, and whether it is the learner's at all.
 
-The source of a class defined in a notebook is not to be had from `inspect` before Python 3.13, so it is looked up through
-the file name and line of one of its methods, or of the frame that called the decorator.
+The source of a class defined in a notebook is not to be had from `inspect` before Python 3.13, so it is looked up
+through the file name and line of one of its methods, or of the frame that called the decorator.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def codes_of(thing: Any) -> list[CodeType]:
 
 
 def source_of(thing: Any, frame: FrameType | None = None) -> Source | None:
-    """The source of `thing`, or None if it is not to be had. `frame`: where it was defined, for a class without methods."""
+    """The source of `thing`, or None if it is not to be had. `frame`: where it was defined, for a class without
+    methods."""
     name = name_of(thing)
     places = [(code.co_filename, code.co_firstlineno) for code in codes_of(thing)]
     if frame is not None:
@@ -80,7 +81,8 @@ def _definition(filename: str, line: int, name: str | None) -> Source | None:
 
 
 def untouched(node: Definition) -> bool:
-    """Whether nothing was written: a docstring, `...`, `pass` or `raise NotImplementedError`; in a class, in every method."""
+    """Whether nothing was written: a docstring, `...`, `pass` or `raise NotImplementedError`; in a class, in every
+    method."""
     if isinstance(node, _FUNCTIONS):
         return all(_is_placeholder(statement) for statement in node.body)
     methods = [statement for statement in node.body if isinstance(statement, _FUNCTIONS)]

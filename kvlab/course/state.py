@@ -1,13 +1,15 @@
 """What the course remembers of a learner: one JSON file beside the notebooks, `kvlab-progress.json`.
 
-`KVLAB_PROGRESS=path` puts it elsewhere, `KVLAB_PROGRESS=off` keeps it in memory. Every change reads the file, changes it
-and replaces it as a whole, under a lock, so that two kernels lose nothing of each other's and a crash leaves the old file
-or the new one. What cannot be read is kept aside; where nothing can be written, the session remembers in memory. Either is
-said in one line, once.
+`KVLAB_PROGRESS=path` puts it elsewhere, `KVLAB_PROGRESS=off` keeps it in memory. Every change reads the file, changes
+it and replaces it as a whole, under a lock, so that two kernels lose nothing of each other's and a crash leaves the old
+file or the new one. What cannot be read is kept aside; where nothing can be written, the session remembers in memory.
+Either is said in one line, once.
 
     {"version": 1,
-     "exercises": {"blocks_needed": {"lab": "03", "attempts": [{"at", "passed", "said", "mistake", "seconds"}, ...],
-                                     "passed_at", "passed_source", "source", "hints": ["at", ...], "solutions": ["at", ...]}},
+     "exercises": {"blocks_needed": {
+         "lab": "03", "tries": 3, "attempts": [{"at", "passed", "said", "mistake", "seconds"}, ...],
+         "source", "passed_at", "passed_source", "hints": ["at", ...], "solutions": ["at", ...],
+         "caught_up_at", "caught_up_source"}},  (by `kvlab catch-up`: filled in, not passed)
      "predictions": {key: {...}}, "recall": {key: {...}}, "say_it": {lab: {...}}}
 """
 
@@ -21,6 +23,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from kvlab.course.say import say
 
 VERSION = 1
 FILE = "kvlab-progress.json"
@@ -45,9 +49,10 @@ def empty() -> State:
 
 
 class Progress:
-    """The state in one file, or in memory if `path` is None. `notify` is given each line that the learner should read."""
+    """The state in one file, or in memory if `path` is None. `notify` is given each line that the learner should
+    read."""
 
-    def __init__(self, path: Path | None, notify: Callable[[str], None] = print) -> None:
+    def __init__(self, path: Path | None, notify: Callable[[str], None] = say) -> None:
         self.path, self.notify = path, notify
         self._memory = empty()
 
@@ -144,7 +149,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 def default_path() -> Path | None:
-    """Where the state of this process belongs: KVLAB_PROGRESS, or the folder that the kernel works in. None: in memory."""
+    """Where the state of this process belongs: KVLAB_PROGRESS, or the folder that the kernel works in. None: in
+    memory."""
     wish = os.environ.get("KVLAB_PROGRESS", "").strip()
     if wish.lower() == "off":
         return None

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import os
 import sys
 import threading
 import time
 
+from kvlab import has_gpu
+from kvlab.course import memlimit
 from kvlab.course.guard import MEMORY, Ending, Report, Stop, Work
 
 _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
 
 def run(work: Work, seconds: float) -> Ending:
-    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left behind."""
+    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left
+    behind."""
     ending = Ending()
     thread = threading.Thread(target=_body, args=(work, ending), daemon=True, name="kvlab check")
-    with work.setting():
+    # One huge allocation is over before anybody can look, so the system has to refuse it. With a GPU it cannot be asked
+    # to: CUDA maps far more than it uses.
+    limit = contextlib.nullcontext() if has_gpu() else memlimit.limited(4 * MEMORY)
+    with limit, work.setting():
         thread.start()
         try:
             how = _watch(thread, time.monotonic() + seconds)
@@ -40,37 +46,19 @@ def _body(work: Work, ending: Ending) -> None:
     except MemoryError:
         ending.how = "memory"
     except BaseException:
-        ending.how = "died"
+        ending.how = "ended"
 
 
 def _watch(thread: threading.Thread, deadline: float) -> str:
     """Waits for the thread. "late" or "memory" if it has to be stopped, an empty string if it ended by itself."""
-    allowed = _memory_used() + MEMORY
+    allowed = memlimit.used() + MEMORY
     while thread.is_alive():
         thread.join(0.02)
         if time.monotonic() > deadline:
             return "late"
-        if _memory_used() > allowed:
+        if memlimit.used() > allowed:
             return "memory"
     return ""
-
-
-def _memory_used() -> int:
-    """Bytes of memory that this process uses, 0 where that cannot be had."""
-    try:
-        with open("/proc/self/statm") as sizes:
-            return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return _memory_used_peak()
-
-
-def _memory_used_peak() -> int:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _stop(thread: threading.Thread) -> None:

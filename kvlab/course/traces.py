@@ -1,4 +1,5 @@
-"""Looks for the shortest trace of operations on which a part goes wrong. Hypothesis makes the traces up and shrinks them."""
+"""Looks for the shortest trace of operations on which a part goes wrong. Hypothesis makes the traces up and shrinks
+them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def trace_probe(check: Traces, name: str, value: Any) -> Probe:
 def search(check: Traces, name: str, part: Any, tape: Tape) -> Probe | None:
     """The probe of the shortest value found on which `part` goes wrong, or None if it stood all of them.
 
-    The same values in the same order each time. Code that behaves differently each time is caught by whatever it did first.
+    The same values in the same order each time. Code that behaves differently each time is caught by whatever it did
+    first.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "kvlab-hypothesis"))
     from hypothesis import Phase, find, settings

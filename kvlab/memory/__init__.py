@@ -21,7 +21,8 @@ from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
 from .presets import PRESETS
 from .protocols import Allocator, Pool
-from .replays import PublishedRow, Replay, published_table, replay
+from .published import SETTINGS, Band, PublishedRow, allocated_slots, published_bands, published_table
+from .replays import Replay, replay
 from .shapes import (
     KVShape,
     bytes_per_token,
@@ -52,9 +53,11 @@ __all__ = [
     "MAX_ANSWER",
     "POLICIES",
     "PRESETS",
+    "SETTINGS",
     "WEIGHT_BYTES",
     "Allocator",
     "Arena",
+    "Band",
     "BlockManager",
     "BlockPool",
     "BuddyArena",
@@ -67,6 +70,7 @@ __all__ = [
     "Request",
     "Trace",
     "Waste",
+    "allocated_slots",
     "alpaca_like",
     "append_tokens",
     "block_size_sweep",
@@ -86,6 +90,7 @@ __all__ = [
     "paged_waste",
     "poisson_arrivals",
     "prompt_tokens",
+    "published_bands",
     "published_table",
     "replay",
     "request_waste",

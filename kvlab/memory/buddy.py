@@ -8,7 +8,9 @@ from .policies import next_power_of_two
 
 
 class BuddyArena:
-    """A line of `capacity` slots whose chunks have power-of-two sizes and start at multiples of their size (Knowlton 1965)."""
+    """A line of `capacity` slots whose chunks have power-of-two sizes and start at multiples of their size
+    (Knowlton 1965).
+    """
 
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
@@ -45,7 +47,9 @@ class BuddyArena:
         return max((size for size, starts in self._free.items() if starts), default=0)
 
     def allocate(self, size: int) -> int:
-        """The first slot of a chunk of the next power of two above `size`. None large enough: `OutOfMemory`, nothing changed."""
+        """The first slot of a chunk of the next power of two above `size`. None large enough: `OutOfMemory`,
+        nothing changed.
+        """
         if size < 1:
             raise UsageError(f"a chunk has at least 1 slot, not {size}")
         wanted = next_power_of_two(size)
@@ -61,7 +65,9 @@ class BuddyArena:
         return start
 
     def free(self, start: int) -> None:
-        """Return the chunk that starts at `start`; it joins its buddy as long as that is free. No such chunk: `UsageError`."""
+        """Return the chunk that starts at `start`; it joins its buddy as long as that is free. No such chunk:
+        `UsageError`.
+        """
         if start not in self._chunks:
             raise UsageError(f"no chunk starts at slot {start}; it was never allocated or is free already")
         size = self._chunks.pop(start)
@@ -71,14 +77,22 @@ class BuddyArena:
         self._free[size].add(start)
 
     def check(self) -> None:
-        """Walk the arena: pieces tile it (I1), are aligned, and no two free buddies lie apart. Else `InvariantBroken`."""
+        """Walk the arena: pieces tile it (I1), are aligned, and no two free buddies lie apart. Else
+        `InvariantBroken`.
+        """
         end = 0
         for start, size in sorted([*self.holes, *self._chunks.items()]):
             if start != end:
-                raise InvariantBroken("I1", f"a piece of {size} slots starts at {start}, the one before it ends at {end}")
+                raise InvariantBroken(
+                    "I1", f"a piece of {size} slots starts at {start}, the one before it ends at {end}"
+                )
             if size != next_power_of_two(size) or start % size:
                 raise InvariantBroken("buddies", f"a piece of {size} slots at {start} is not aligned to a power of two")
-            if start in self._free.get(size, ()) and self._roots.get(start) != size and start ^ size in self._free[size]:
+            if (
+                start in self._free.get(size, ())
+                and self._roots.get(start) != size
+                and start ^ size in self._free[size]
+            ):
                 raise InvariantBroken("coalescing", f"the free buddies at {start} and {start ^ size} lie apart")
             end += size
         if end != self.capacity:

@@ -1,4 +1,6 @@
-"""From a Hugging Face configuration to a `KVShape`, read by attribute so that neither transformers nor torch is imported."""
+"""From a Hugging Face configuration to a `KVShape`, read by attribute so that neither transformers nor torch is
+imported.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ from .shapes import KVShape
 
 _BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 _FULL = {"full_attention", "attention", "hybrid"}
-_WINDOW = {"sliding_attention": "sliding_window", "hybrid_sliding": "sliding_window", "chunked_attention": "attention_chunk_size"}
+_WINDOW = {
+    "sliding_attention": "sliding_window",
+    "hybrid_sliding": "sliding_window",
+    "chunked_attention": "attention_chunk_size",
+}
 _NOTHING = {"linear_attention", "mamba", "conv", "moe", "mlp"}  # a state of fixed size, or none, whatever the context
 
 
@@ -51,8 +57,12 @@ def _layers(config: Any) -> list[tuple[str, Any]]:
     each: Sequence[Any] = getattr(config, "per_layer_config", None) or [config] * count
     kinds = getattr(config, "layer_types", None) or [_guess(layer) for layer in each]
     sharing = getattr(config, "kv_sharing_modes", None) or [None] * count
-    own = count - (0 if any(sharing) else getattr(config, "num_kv_shared_layers", None) or 0)  # the last ones reuse (Gemma 3n)
-    return [(kind, layer) for kind, layer, mode in list(zip(kinds, each, sharing, strict=True))[:own] if mode != "reuse"]
+    own = count - (
+        0 if any(sharing) else getattr(config, "num_kv_shared_layers", None) or 0
+    )  # the last ones reuse (Gemma 3n)
+    return [
+        (kind, layer) for kind, layer, mode in list(zip(kinds, each, sharing, strict=True))[:own] if mode != "reuse"
+    ]
 
 
 def _guess(layer: Any) -> str:
@@ -103,10 +113,20 @@ def _group(name: str, windows: Counter[tuple[_Layer, int | None]], bytes_per_num
     return KVShape(**{**vars(first), "others": tuple(others)})
 
 
-def _shape(name: str, layer: _Layer, layers: int, window: int | None, window_layers: int, bytes_per_number: int) -> KVShape:
+def _shape(
+    name: str, layer: _Layer, layers: int, window: int | None, window_layers: int, bytes_per_number: int
+) -> KVShape:
     return KVShape(
-        name, layers, layer.kv_heads, layer.head_dim, bytes_per_number, window, window_layers,
-        latent_dim=layer.latent_dim, rope_dim=layer.rope_dim, value_dim=layer.value_dim,
+        name,
+        layers,
+        layer.kv_heads,
+        layer.head_dim,
+        bytes_per_number,
+        window,
+        window_layers,
+        latent_dim=layer.latent_dim,
+        rope_dim=layer.rope_dim,
+        value_dim=layer.value_dim,
     )
 
 

@@ -45,7 +45,9 @@ class Arena:
         return max((size for _, size in self._holes), default=0)
 
     def allocate(self, size: int) -> int:
-        """The first slot of a new chunk of `size` slots. Without a hole that is large enough: `OutOfMemory`, nothing changed."""
+        """The first slot of a new chunk of `size` slots. Without a hole that is large enough: `OutOfMemory`,
+        nothing changed.
+        """
         if size < 1:
             raise UsageError(f"a chunk has at least 1 slot, not {size}")
         index = self._find(size)
@@ -75,12 +77,18 @@ class Arena:
         self._holes[index - before : index + after] = [(left, right - left)]
 
     def check(self) -> None:
-        """Walk the arena: chunks and holes tile it exactly (I1) and no two holes are neighbours. Else `InvariantBroken`."""
+        """Walk the arena: chunks and holes tile it exactly (I1) and no two holes are neighbours. Else
+        `InvariantBroken`.
+        """
         end, was_hole = 0, False
-        pieces = [(start, size, True) for start, size in self._holes] + [(*chunk, False) for chunk in self._chunks.items()]
+        pieces = [(start, size, True) for start, size in self._holes] + [
+            (*chunk, False) for chunk in self._chunks.items()
+        ]
         for start, size, is_hole in sorted(pieces):
             if start != end or size < 1:
-                raise InvariantBroken("I1", f"a piece of {size} slots starts at {start}, the one before it ends at {end}")
+                raise InvariantBroken(
+                    "I1", f"a piece of {size} slots starts at {start}, the one before it ends at {end}"
+                )
             if is_hole and was_hole:
                 raise InvariantBroken("coalescing", f"two holes meet at slot {start}")
             end, was_hole = start + size, is_hole
@@ -96,7 +104,9 @@ class FirstFitArena(Arena):
 
 
 def external_fragmentation(holes: Sequence[tuple[int, int]]) -> float:
-    """1 - largest hole / all free slots: the share of free memory that one request cannot have. 0.0 if nothing is free."""
+    """1 - largest hole / all free slots: the share of free memory that one request cannot have. 0.0 if nothing is
+    free.
+    """
     sizes = [size for _, size in holes]
     return 1 - max(sizes) / sum(sizes) if sum(sizes) else 0.0
 

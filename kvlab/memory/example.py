@@ -1,4 +1,6 @@
-"""The running example, in one place: a food-delivery assistant on an 80 GB GPU. Prose, labs and tests read these numbers from here."""
+"""The running example, in one place: a food-delivery assistant on an 80 GB GPU. Prose, labs and tests read these
+numbers from here.
+"""
 
 from __future__ import annotations
 

@@ -8,11 +8,13 @@ from kvlab.errors import InvariantBroken
 
 
 class LRUList:
-    """Block ids from least to most recently used. `push`, `pop` and `remove` from the middle each cost the same few steps.
+    """Block ids from least to most recently used. `push`, `pop` and `remove` from the middle each cost the same few
+    steps.
 
-    Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none searched for.
-    Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. A block that is not listed names
-    itself. The caller answers for what it pushes (nothing twice) and removes (only what is there).
+    Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none
+    searched for. Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. A block
+    that is not listed names itself. The caller answers for what it pushes (nothing twice) and removes (only what is
+    there).
     """
 
     def __init__(self, num_blocks: int) -> None:
@@ -57,7 +59,8 @@ class LRUList:
             after = self._next[block]
             if self._prev[after] != block:
                 raise InvariantBroken(
-                    "links", f"block {block} names {after} as the next, which names {self._prev[after]} as the one before"
+                    "links",
+                    f"block {block} names {after} as the next, which names {self._prev[after]} as the one before",
                 )
             block, steps = after, steps + 1
             if block == self._end:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import index
 from typing import Any, Literal, NoReturn, overload
 
@@ -49,7 +49,9 @@ class BlockManager:
         self.pool: Pool = BlockPool(pool) if isinstance(pool, int) else pool
         self.block_size = block_size
         self._sequences: dict[Hashable, _Sequence] = {}
-        self._counts: Any = self.pool.counts if isinstance(self.pool, BlockPool) else _CountsOf(self.pool)
+        ours = isinstance(self.pool, BlockPool)
+        self._counts: Any = self.pool.counts if ours else _CountsOf(self.pool)
+        self._release: Callable[[list[int]], None] = self.pool.release_known if ours else self.pool.release
 
     def __repr__(self) -> str:
         return f"BlockManager({len(self)} sequences, blocks of {self.block_size}, {self.pool!r})"
@@ -80,10 +82,11 @@ class BlockManager:
     @overload
     def append(self, seq_id: Hashable, count: int) -> int | np.ndarray: ...
     def append(self, seq_id: Hashable, count: int = 1) -> int | np.ndarray:
-        """The slot of the sequence's next token; for `count` other than 1, the slots of so many, as `extend` gives them.
+        """The slot of the sequence's next token; for `count` other than 1, the slots of so many, as `extend` gives
+        them.
 
-        A block is taken only if the last one is full; without a free one: `OutOfBlocks`. This is the hot path of every decode
-        step, so the one-token case calls nothing that it can do itself.
+        A block is taken only if the last one is full; without a free one: `OutOfBlocks`. This is the hot path of
+        every decode step, so the one-token case calls nothing that it can do itself.
         """
         if count != 1:
             return self.extend(seq_id, count)
@@ -116,7 +119,9 @@ class BlockManager:
         return self.slots(seq_id, start, stop)
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Slots of the tokens at positions `start` to `stop - 1` (all by default), int64, each through the table (I4)."""
+        """Slots of the tokens at positions `start` to `stop - 1` (all by default), int64, each through the table
+        (I4).
+        """
         sequence, size = self._find(seq_id), self.block_size
         stop = sequence.num_tokens if stop is None else stop
         if not 0 <= start <= stop <= sequence.num_tokens:
@@ -130,7 +135,7 @@ class BlockManager:
 
     def free(self, seq_id: Hashable) -> None:
         """Forget the sequence and release its blocks. An id that is not admitted: `UsageError`."""
-        self.pool.release(self._find(seq_id).table)
+        self._release(self._find(seq_id).table)
         del self._sequences[seq_id]
 
     def table(self, seq_id: Hashable) -> list[int]:
@@ -154,9 +159,9 @@ class BlockManager:
     def check(self, others: Iterable[int] = ()) -> None:
         """Walk the whole state and raise `InvariantBroken` with the number of the invariant that does not hold.
 
-        The pool (I1); reference counts against table entries and `others`, blocks named once for each hold from outside (I2);
-        table lengths (I3); tables that name blocks the pool has (I4); sequences that share a block and have the same number of
-        tokens in it, since otherwise one has written there (I5).
+        The pool (I1); reference counts against table entries and `others`, blocks named once for each hold from
+        outside (I2); table lengths (I3); tables that name blocks the pool has (I4); sequences that share a block
+        and have the same number of tokens in it, since otherwise one has written there (I5).
         """
         if isinstance(self.pool, BlockPool):
             self.pool.check()
@@ -167,16 +172,22 @@ class BlockManager:
             for position, block in enumerate(sequence.table):
                 fill = min(self.block_size, sequence.num_tokens - position * self.block_size)
                 if filled.setdefault(block, fill) != fill and block != self._null:
-                    raise InvariantBroken("I5", f"block {block} is shared, yet has {filled[block]} tokens here, {fill} there")
+                    raise InvariantBroken(
+                        "I5", f"block {block} is shared, yet has {filled[block]} tokens here, {fill} there"
+                    )
         for block in range(self.pool.num_blocks):
             count = self._counts[block] - (block == self._null)
             if count != holds[block]:
-                raise InvariantBroken("I2", f"block {block} has reference count {count}, but {holds[block]} entries name it")
+                raise InvariantBroken(
+                    "I2", f"block {block} has reference count {count}, but {holds[block]} entries name it"
+                )
 
     def _check_table(self, seq_id: Hashable, sequence: _Sequence) -> None:
         needed, entries = blocks_needed(sequence.num_tokens, self.block_size), len(sequence.table)
         if entries != needed:
-            raise InvariantBroken("I3", f"{seq_id!r} has {sequence.num_tokens} tokens and {entries} entries, not {needed}")
+            raise InvariantBroken(
+                "I3", f"{seq_id!r} has {sequence.num_tokens} tokens and {entries} entries, not {needed}"
+            )
         foreign = [block for block in sequence.table if not 0 <= block < self.pool.num_blocks]
         if foreign:
             raise InvariantBroken("I4", f"the table of {seq_id!r} names blocks the pool does not have: {foreign}")

@@ -38,7 +38,8 @@ def no_sharing(trace: Trace, seed: int) -> Trace:
 
 
 def shared_prefix(n: int, seed: int, shared: int = 1024, own: tuple[int, int] = (50, 300), answer: int = 8) -> Trace:
-    """`n` requests that begin with the same `shared` tokens (one system prompt) and go on with `own[0]` to `own[1]` of their own.
+    """`n` requests that begin with the same `shared` tokens (one system prompt) and go on with `own[0]` to `own[1]`
+    of their own.
 
     The defaults are the load of the course's shared-prefix benchmark.
     """
@@ -51,21 +52,33 @@ def shared_prefix(n: int, seed: int, shared: int = 1024, own: tuple[int, int] = 
     return Trace("shared prefix", tuple(_request([system, (next(texts), int(length))], answer) for length in lengths))
 
 
-def few_shot(n: int, seed: int, tasks: int = 4, shots: int = 5, shot: int = 120, question: int = 60, answer: int = 20) -> Trace:
-    """`n` questions to `tasks` tasks in turn; each prompt repeats its task's `shots` examples of `shot` tokens, in one order."""
+def few_shot(
+    n: int, seed: int, tasks: int = 4, shots: int = 5, shot: int = 120, question: int = 60, answer: int = 20
+) -> Trace:
+    """`n` questions to `tasks` tasks in turn; each prompt repeats its task's `shots` examples of `shot` tokens, in
+    one order.
+    """
     _counts(n=n, tasks=tasks, shots=shots, shot=shot, question=question, answer=answer)
     texts = _texts(seed)
     examples = [[(next(texts), shot) for _ in range(shots)] for _ in range(tasks)]
     asked = np.random.default_rng(seed).integers(question // 2 + 1, 2 * question - question // 2, n)  # mean: question
-    return Trace("few-shot", tuple(
-        _request([*examples[number % tasks], (next(texts), int(length))], answer) for number, length in enumerate(asked)
-    ))
+    return Trace(
+        "few-shot",
+        tuple(
+            _request([*examples[number % tasks], (next(texts), int(length))], answer)
+            for number, length in enumerate(asked)
+        ),
+    )
 
 
-def tree_of_thoughts(trees: int, seed: int, branches: int = 3, depth: int = 3, root: int = 400, thought: int = 60) -> Trace:
-    """`trees` problems of `root` tokens; every thought of `thought` tokens is followed by `branches` others, `depth` times.
+def tree_of_thoughts(
+    trees: int, seed: int, branches: int = 3, depth: int = 3, root: int = 400, thought: int = 60
+) -> Trace:
+    """`trees` problems of `root` tokens; every thought of `thought` tokens is followed by `branches` others,
+    `depth` times.
 
-    A request is one thought: its prompt is the path that leads to it. They come breadth first, as a search would send them.
+    A request is one thought: its prompt is the path that leads to it. They come breadth first, as a search would
+    send them.
     """
     _counts(trees=trees, branches=branches, depth=depth, root=root, thought=thought)
     texts = _texts(seed)
@@ -78,12 +91,21 @@ def tree_of_thoughts(trees: int, seed: int, branches: int = 3, depth: int = 3, r
     return Trace("tree of thoughts", tuple(requests))
 
 
-def multi_turn(chats: int, turns: int, seed: int, system: int = 100, question: int = 50, answer: int = 150,
-               rate: float = 1.0, pause: float = 30.0) -> Trace:
+def multi_turn(
+    chats: int,
+    turns: int,
+    seed: int,
+    system: int = 100,
+    question: int = 50,
+    answer: int = 150,
+    rate: float = 1.0,
+    pause: float = 30.0,
+) -> Trace:
     """`chats` conversations of `turns` turns: each prompt is the whole conversation so far and a new question.
 
-    All begin with the same `system` tokens; `question` and `answer` are mean tokens. Chats begin at random, `rate` a second;
-    the next question comes `pause` seconds later on average, long enough for the blocks of the last turn to be in someone's way.
+    All begin with the same `system` tokens; `question` and `answer` are mean tokens. Chats begin at random, `rate`
+    a second; the next question comes `pause` seconds later on average, long enough for the blocks of the last turn
+    to be in someone's way.
     """
     _counts(chats=chats, turns=turns, system=system, question=question, answer=answer)
     r, texts = np.random.default_rng(seed), _texts(seed)
@@ -106,7 +128,9 @@ def poisson_arrivals(trace: Trace, rate: float, seed: int) -> Trace:
 
 
 def bursty_arrivals(trace: Trace, rate: float, seed: int, burst: int = 8) -> Trace:
-    """The same requests at the same average `rate`, but `burst` at a time: a queue forms although the average could be served."""
+    """The same requests at the same average `rate`, but `burst` at a time: a queue forms although the average could
+    be served.
+    """
     _counts(burst=burst)
     times = _gaps(np.random.default_rng(seed), rate / burst, -(-len(trace) // burst))
     return _arriving(trace, [time for time in times for _ in range(burst)][: len(trace)])

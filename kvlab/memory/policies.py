@@ -13,16 +13,23 @@ def next_power_of_two(number: int) -> int:
 
 
 def reserve(policy: str, prompt: int, answer: int, context: int = 8192, max_answer: int = 2048) -> int:
-    """Slots that `policy` reserves for a request of `prompt` tokens whose answer will have `answer`, never above `context`.
+    """Slots that `policy` reserves for a request of `prompt` tokens whose answer will have `answer`, never above
+    `context`.
 
     - "full": the model's whole context
     - "prompt+max": the prompt and the longest answer allowed
-    - "power of two": the prompt and the next power of two above the answer, a good guess (Kwon et al. 2023, section 6.1)
+    - "power of two": the prompt and the next power of two above the answer, a good guess (Kwon et al. 2023, section
+      6.1)
     - "oracle": exactly what will be needed, which nobody knows in advance
     """
     if policy not in POLICIES:
         raise UsageError(f"no policy {policy!r}; the four are {', '.join(map(repr, POLICIES))}")
     if prompt < 0 or answer < 0:
         raise UsageError(f"a request cannot have {prompt} prompt and {answer} answer tokens")
-    for_answer = {"full": context, "prompt+max": max_answer, "power of two": next_power_of_two(answer), "oracle": answer}
+    for_answer = {
+        "full": context,
+        "prompt+max": max_answer,
+        "power of two": next_power_of_two(answer),
+        "oracle": answer,
+    }
     return min(context, prompt + for_answer[policy])

@@ -1,4 +1,6 @@
-"""What a part must offer to stand in for a finished one. A learner's class need not derive from these, only have the names."""
+"""What a part must offer to stand in for a finished one. A learner's class need not derive from these, only have
+the names.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class Allocator(Protocol):
     capacity: int
 
     @property
-    def num_free(self) -> int: ...
+    def holes(self) -> list[tuple[int, int]]: ...
 
     def allocate(self, size: int) -> int: ...
 

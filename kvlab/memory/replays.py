@@ -1,9 +1,8 @@
-"""Replays: how much of the memory holds tokens, and how many requests run together, under each policy."""
+"""Replays over time: what a memory holds while requests come, grow and go, under each policy and allocator."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -13,138 +12,151 @@ from .buddy import BuddyArena
 from .contiguous import Arena
 from .manager import BlockManager
 from .policies import reserve
-from .table import round_up_to_block
+from .protocols import Allocator
+from .published import block_size_of
 from .waste import Waste
 from .workload import Request, Trace
-
-
-class PublishedRow(NamedTuple):
-    """One row of the lesson's table."""
-
-    policy: str
-    share_held: float
-    """Final lengths over allocated slots."""
-    fit: int
-    """Requests that fit on average: floor(kv_tokens * requests / allocated slots)."""
-
-
-def _allocated(policy: str, request: Request) -> int:
-    if policy.endswith("-token blocks"):
-        return round_up_to_block(request.total, int(policy.split("-")[0]))
-    return reserve(policy, request.prompt, request.answer)
-
-
-def published_table(trace: Trace, kv_tokens: int = 524_288) -> list[PublishedRow]:
-    """The lesson's four rows by TRACE.md's counting rule."""
-    rows = []
-    for policy in ("full", "prompt+max", "16-token blocks", "256-token blocks"):
-        allocated = sum(_allocated(policy, request) for request in trace)
-        share = sum(request.total for request in trace) / allocated
-        rows.append(PublishedRow(policy, share, kv_tokens * len(trace) // allocated))
-    return rows
 
 
 class Replay(NamedTuple):
     """What a replay saw, averaged over its decode steps."""
 
     waste: Waste
-    """Shares of the memory; they add up to 1."""
+    """Shares of the memory, which add up to 1."""
     running: float
-    """Requests decoding together."""
+    """Requests that decode together."""
     refused_though_free: float
-    """Share of steps in which the request at the head of the queue was refused although enough slots were free in total."""
+    """Share of the steps in which the head of the queue was refused although enough slots were free in total."""
     preemptions: int
+    """How often a request lost its blocks to an older one and had to begin again."""
     steps: int
+    """Decode steps; 0, like the averages, if nobody ever had to wait."""
 
 
-def replay(trace: Trace, policy: str, capacity: int = 15_700, context: int = 2048, max_answer: int = 2048,
-           allocator: str = "first") -> Replay:
-    """Serve `trace` from a backlog, first come first served, one token for every running request a step.
+def replay(
+    trace: Trace,
+    policy: str,
+    capacity: int = 15_700,
+    context: int = 2048,
+    max_answer: int = 2048,
+    allocator: str | Allocator = "first",
+) -> Replay:
+    """Serve `trace` from a full queue, first come first served: every running request gains one token a step.
 
-    `policy` is one of `POLICIES`, with `allocator` "first", "best" or "buddy", or "N-token blocks". The replay ends when nothing waits any more,
-    so that every step it averages over had a request in the queue. A paged request without a free block preempts the newest one,
-    which waits again at the head and recomputes. The defaults are the paper's: OPT-13B on a 40 GB A100 (Kwon et al. 2023, section 6.1).
+    - `policy` is one of `POLICIES`, reserved from `allocator` ("first", "best", "buddy", or an empty arena of one's
+      own), or "N-token blocks", where a request without a free block preempts the newest one, which goes back to
+      the queue's head.
+    - `capacity` is in slots. The defaults are those of Kwon et al. 2023, section 6.1: OPT-13B on a 40 GB A100.
+
+    Arrival times are not looked at. The replay ends when the queue is empty, so every step it averages over had a
+    request waiting. A request that can never fit raises `UsageError`.
     """
-    if policy.endswith("-token blocks"):
-        return _replay_paged(trace, capacity, int(policy.split("-")[0]))
-    arena = BuddyArena(capacity) if allocator == "buddy" else Arena(capacity, allocator)
-    return _replay_contiguous(trace, arena, lambda r: reserve(policy, r.prompt, r.answer, context, max_answer))
+    block_size = block_size_of(policy)
+    if block_size is not None:
+        return _Paged(trace, capacity, block_size).run()
+    arena = _arena(allocator, capacity)
+    return _reserved(
+        deque((request, reserve(policy, request.prompt, request.answer, context, max_answer)) for request in trace),
+        arena,
+    )
 
 
-def _replay_contiguous(trace: Trace, arena: Arena | BuddyArena, size_of: Callable[[Request], int]) -> Replay:
-    queue, running = deque(trace), []  # running: heap of (last step, start, request)
-    now, total, seats, refused = 0, Waste(), 0, 0
+def _arena(allocator: str | Allocator, capacity: int) -> Allocator:
+    if allocator == "buddy":
+        return BuddyArena(capacity)
+    if allocator == "first" or allocator == "best":
+        return Arena(capacity, allocator)
+    if isinstance(allocator, str):
+        raise UsageError(f"no allocator {allocator!r}; there are 'first', 'best' and 'buddy'")
+    return allocator
+
+
+def _reserved(queue: deque[tuple[Request, int]], arena: Allocator) -> Replay:
+    """Reserved memory changes only when a request begins or ends, so the steps between two ends are counted at once."""
+    running: list[tuple[int, int, Request]] = []  # a heap of (step of the end, first slot, request)
+    now, seats, refused, total = 0, 0, 0, Waste()
     while queue:
+        request, size = queue[0]
         try:
-            start = arena.allocate(size_of(queue[0]))
-            request = queue.popleft()
-            heappush(running, (now + max(request.answer, 1), start, request))
-            continue
-        except OutOfMemory as full:
-            if not running:
-                raise UsageError(f"a request of {full.needed} slots can never fit in {arena.capacity}") from None
-            steps = running[0][0] - now
-            total += _picture(arena, running, now, steps)
-            seats += steps * len(running)
-            refused += steps * (full.free >= full.needed)
-            now += steps
-        while running and running[0][0] == now:
-            arena.free(heappop(running)[1])
-    return Replay(total.scaled(1 / (now * arena.capacity or 1)), seats / (now or 1), refused / (now or 1), 0, now)
-
-
-def _picture(arena: Arena | BuddyArena, running: list, now: int, steps: int) -> Waste:
-    """Slots summed over the next `steps` steps, in which nobody comes or goes: each running request only gains a token a step."""
-    held = later = 0.0
-    for end, _, request in running:
-        left = sum(range(end - now, end - now - steps, -1))  # tokens still to come, summed over the steps
-        held += steps * request.total - left
-        later += left
-    reserved = arena.capacity - arena.num_free
-    return Waste(held, later, steps * reserved - held - later, external=steps * arena.num_free)
-
-
-def _replay_paged(trace: Trace, capacity: int, block_size: int) -> Replay:
-    manager = BlockManager(capacity // block_size, block_size)
-    queue, running = deque((number, request, 0) for number, request in enumerate(trace)), {}  # number -> [request, generated]
-    steps = seats = preemptions = 0
-    total = Waste(external=0)
-    while queue:
-        number, request, generated = queue[0]
-        try:
-            manager.admit(number, request.prompt + generated)
-            running[number] = [request, generated]
+            heappush(running, (now + max(1, request.answer), arena.allocate(size), request))
             queue.popleft()
             continue
-        except OutOfBlocks as full:
-            if not running:
-                raise UsageError(f"a request of {full.needed} blocks can never fit in {manager.pool.num_blocks}") from None
-        total += manager.waste()
-        seats += len(running)
-        steps += 1
-        preemptions += _decode_step(manager, queue, running)
-    lost = capacity - manager.pool.num_blocks * block_size
-    average = total.scaled(1 / (steps or 1))
-    return Replay(Waste(average.held, 0, average.internal, lost, average.free).scaled(1 / capacity), seats / (steps or 1), 0.0, preemptions, steps)
+        except OutOfMemory as error:
+            needed = error.needed
+        if not running:
+            raise UsageError(f"a request of {needed} slots never fits in an arena of {arena.capacity}")
+        steps, free = running[0][0] - now, sum(size for _, size in arena.holes)
+        total += _picture(running, now, steps, arena.capacity, free)
+        seats += steps * len(running)
+        refused += steps * (free >= needed)
+        now += steps
+        while running and running[0][0] == now:
+            arena.free(heappop(running)[1])
+    steps = max(now, 1)
+    return Replay(total.scaled(1 / steps / arena.capacity), seats / steps, refused / steps, 0, now)
 
 
-def _decode_step(manager: BlockManager, queue: deque, running: dict) -> int:
-    """One more token for each running request, oldest first; returns how many had to be preempted for it."""
-    preempted = 0
-    for number in list(running):
-        while number in running:
+def _picture(running: list[tuple[int, int, Request]], now: int, steps: int, capacity: int, free: int) -> Waste:
+    """Slots summed over the next `steps` steps, in which nobody begins or ends and the head of the queue is refused."""
+    held = later = 0
+    for end, _, request in running:
+        left = steps * (end - now) - steps * (steps - 1) // 2  # its tokens to come: one less in every step
+        later += left
+        held += steps * request.total - left
+    return Waste(held, later, steps * (capacity - free) - held - later, external=steps * free)
+
+
+class _Paged:
+    """A replay with a block manager, one step at a time since a step may preempt."""
+
+    def __init__(self, trace: Trace, capacity: int, block_size: int) -> None:
+        self.capacity, self.manager = capacity, BlockManager(capacity // block_size, block_size)
+        self.queue = deque((number, request, 0) for number, request in enumerate(trace))  # (id, request, generated)
+        self.running: dict[int, tuple[Request, int]] = {}  # id -> (request, generated), the oldest first
+        self.preemptions = 0
+
+    def run(self) -> Replay:
+        steps, seats, total = 0, 0, Waste()
+        while self._admit():
+            steps, seats, total = steps + 1, seats + len(self.running), total + self.manager.waste()
+            for number in list(self.running):
+                self._decode(number)
+        lost = Waste(internal=steps * (self.capacity - self.manager.waste().capacity))  # no whole block fits there
+        shares = (total + lost).scaled(1 / max(steps, 1) / self.capacity)
+        return Replay(shares, seats / max(steps, 1), 0.0, self.preemptions, steps)
+
+    def _admit(self) -> bool:
+        """Admit from the head of the queue as long as it fits; False if the queue is empty then."""
+        while self.queue:
+            number, request, generated = self.queue[0]
             try:
-                manager.append(number)
+                self.manager.admit(number, request.prompt + generated)
+            except OutOfBlocks as error:
+                if not self.running:
+                    raise UsageError(f"a request of {error.needed} blocks never fits in {error.free}") from None
+                return True
+            self.queue.popleft()
+            self.running[number] = request, generated
+        return False
+
+    def _decode(self, number: int) -> None:
+        """One token more for `number`, unless it is preempted before its turn comes."""
+        while number in self.running:
+            try:
+                self.manager.append(number)
             except OutOfBlocks:
-                newest = next(reversed(running))
-                request, generated = running.pop(newest)
-                manager.free(newest)
-                queue.appendleft((newest, request, generated))
-                preempted += 1
+                self._preempt_newest()
                 continue
-            running[number][1] += 1
-            if running[number][1] >= running[number][0].answer:
-                del running[number]
-                manager.free(number)
-            break
-    return preempted
+            request, generated = self.running[number]
+            if generated + 1 < request.answer:
+                self.running[number] = request, generated + 1
+            else:
+                del self.running[number]
+                self.manager.free(number)
+            return
+
+    def _preempt_newest(self) -> None:
+        number, (request, generated) = self.running.popitem()
+        self.manager.free(number)
+        self.queue.appendleft((number, request, generated))
+        self.preemptions += 1

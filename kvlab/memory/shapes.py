@@ -34,7 +34,8 @@ def tokens_that_fit(memory_bytes: int, bytes_per_token: int) -> int:
 def decode_step_seconds(weight_bytes: float, kv_bytes: float, bandwidth: float) -> float:
     """Seconds that one decode step takes at least: it reads all weights once and all cached keys and values once.
 
-    `bandwidth` is in bytes a second. Compute time is left out, since decoding is bound by memory at the batch sizes that fit.
+    `bandwidth` is in bytes a second. Compute time is left out, since decoding is bound by memory at the batch sizes
+    that fit.
     """
     _at_least(0, weight_bytes=weight_bytes, kv_bytes=kv_bytes)
     if not bandwidth > 0:
@@ -45,7 +46,8 @@ def decode_step_seconds(weight_bytes: float, kv_bytes: float, bandwidth: float) 
 def latent_bytes_per_token(layers: int, latent_dim: int, rope_dim: int, bytes_per_number: int = 2) -> int:
     """Bytes a token under multi-head latent attention: one latent and one rotary key a layer, shared by all heads.
 
-    There is no separate value: keys and values are both projected from the latent (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+    There is no separate value: keys and values are both projected from the latent (DeepSeek-V2, arXiv 2405.04434,
+    section 2.1).
     """
     _at_least(1, layers=layers, latent_dim=latent_dim, bytes_per_number=bytes_per_number)
     _at_least(0, rope_dim=rope_dim)
@@ -53,7 +55,9 @@ def latent_bytes_per_token(layers: int, latent_dim: int, rope_dim: int, bytes_pe
 
 
 def window_tokens(context: int, window: int, window_layers: int, full_layers: int) -> int:
-    """Token-layers kept at a context of `context` tokens: full layers keep all of it, window layers the last `window`."""
+    """Token-layers kept at a context of `context` tokens: full layers keep all of it, window layers the last
+    `window`.
+    """
     _at_least(0, context=context, window_layers=window_layers, full_layers=full_layers)
     _at_least(1, window=window)
     return full_layers * context + window_layers * min(context, window)
@@ -119,10 +123,10 @@ class KVShape:
     def from_config(cls, config: Any, *, bytes_per_number: int | None = None, expand_latents: bool = False) -> KVShape:
         """The shape that a Hugging Face configuration object, or the dict of a config.json, describes.
 
-        `bytes_per_number` defaults to the configuration's dtype, or 2 where it names none. A model with latent attention is
-        taken to cache its latents; with `expand_latents` the keys and values that Hugging Face's own modules cache instead.
-        Layers that keep nothing per token (linear attention, MLP) are left out, and so are layers that reuse another's.
-        Anything that is not keys and values of a decoder raises `UsageError`.
+        `bytes_per_number` defaults to the configuration's dtype, or 2 where it names none. A model with latent
+        attention is taken to cache its latents; with `expand_latents` the keys and values that Hugging Face's own
+        modules cache instead. Layers that keep nothing per token (linear attention, MLP) are left out, and so are
+        layers that reuse another's. Anything that is not keys and values of a decoder raises `UsageError`.
         """
         from .configs import shape_from_config
 

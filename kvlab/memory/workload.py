@@ -20,9 +20,10 @@ Segments = tuple[tuple[int, int], ...]
 class Request:
     """One request: lengths in tokens, arrival in seconds, and what its prompt is made of.
 
-    `segments` are `(seed, length)` pairs that add up to the prompt: each stands for the first `length` tokens of an endless
-    text numbered `seed`, so that prompts which begin with equal segments begin with equal tokens. Empty: nothing is known.
-    Anything else (an empty prompt, negative numbers, segments that do not add up) raises `UsageError`.
+    `segments` are `(seed, length)` pairs that add up to the prompt: each stands for the first `length` tokens of an
+    endless text numbered `seed`, so that prompts which begin with equal segments begin with equal tokens. Empty:
+    nothing is known. Anything else (an empty prompt, negative numbers, segments that do not add up) raises
+    `UsageError`.
     """
 
     prompt: int
@@ -70,7 +71,9 @@ class Trace:
         arrival = 0.0
         for number, request in enumerate(self.requests):
             if request.arrival < arrival:
-                raise UsageError(f"request {number} arrives at {request.arrival} s, after one that arrives at {arrival} s")
+                raise UsageError(
+                    f"request {number} arrives at {request.arrival} s, after one that arrives at {arrival} s"
+                )
             arrival = request.arrival
 
     def __len__(self) -> int:
@@ -80,18 +83,26 @@ class Trace:
         return iter(self.requests)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, one request a line: prompt, answer, and where there are any, arrival and segments."""
+        """Write the trace as JSON, one request a line: prompt, answer, and where there are any, arrival and
+        segments.
+        """
         rows = ",\n".join(json.dumps(_to_json(request)) for request in self.requests)
         Path(path).write_text(f'{{"name": {json.dumps(self.name)}, "requests": [\n{rows}\n]}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote. Anything else raises `UsageError` that names the file, the request and what is wrong with it."""
+        """Read what `save` wrote. Anything else raises `UsageError` that names the file, the request and what is
+        wrong with it.
+        """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:  # malformed JSON and bytes that are not UTF-8
             raise UsageError(f"{path} is not JSON: {error}") from None
-        if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("requests"), list):
+        if (
+            not isinstance(data, dict)
+            or not isinstance(data.get("name"), str)
+            or not isinstance(data.get("requests"), list)
+        ):
             raise UsageError(f'{path} is not a trace: it needs an object with a "name" and a list of "requests"')
         requests = [_from_json(row, f"{path}, request {number}") for number, row in enumerate(data["requests"])]
         try:
@@ -102,7 +113,9 @@ class Trace:
 
 def make_trace(name: str, prompts: Iterable[int], answers: Iterable[int]) -> Trace:
     """A trace of bare lengths, all there from the start."""
-    return Trace(name, tuple(Request(int(prompt), int(answer)) for prompt, answer in zip(prompts, answers, strict=True)))
+    return Trace(
+        name, tuple(Request(int(prompt), int(answer)) for prompt, answer in zip(prompts, answers, strict=True))
+    )
 
 
 def _whole(what: str, number: Any, least: int) -> None:
@@ -122,7 +135,9 @@ def _to_json(request: Request) -> dict[str, Any]:
 def _from_json(row: Any, where: str) -> Request:
     allowed = {"prompt", "answer", "arrival", "segments"}
     if not isinstance(row, dict) or not {"prompt", "answer"} <= row.keys() <= allowed:
-        raise UsageError(f"{where}: needs an object with prompt and answer, perhaps arrival and segments, not {row!r:.60}")
+        raise UsageError(
+            f"{where}: needs an object with prompt and answer, perhaps arrival and segments, not {row!r:.60}"
+        )
     segments = row.get("segments", [])
     if not isinstance(segments, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in segments):
         raise UsageError(f"{where}: segments are a list of [seed, length] pairs, not {segments!r:.60}")

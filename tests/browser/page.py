@@ -16,6 +16,16 @@ CONNECTED = f"""() => {{
     return Boolean(kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle');
 }}"""  # the toolbar says "idle" before there is a session, so it is the session that is asked
 
+WATCH = f"""index => {{
+    const model = {PANEL}.content.widgets[index].model;
+    let running = window.kvlabCellEnded = false;
+    model.stateChanged.connect((_, change) => {{
+        if (change.name !== 'executionState') return;
+        window.kvlabCellEnded = running && change.newValue === 'idle';
+        running = change.newValue === 'running';
+    }});
+}}"""  # an execution count says nothing: after a restart the first cell is 1 again
+
 
 @contextlib.contextmanager
 def browser_page(width: int = 1280, height: int = 1000, dark: bool = False) -> Iterator[Page]:
@@ -63,6 +73,36 @@ class NotebookPage:
         """The cell with this id, as shown."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(self.cell_index(cell_id))
 
+    def write(self, cell_id: str, code: str) -> None:
+        """Replace a code cell's text, through its editor as with a paste (typing would close brackets and indent)."""
+        self.cell(cell_id).locator(".cm-content").click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(code)
+
+    def run(self, cell_id: str) -> str:
+        """Run one cell with Shift+Enter; returns what it printed, once it has ended."""
+        self.cell(cell_id).locator(".cm-content").click()
+        self.page.evaluate(WATCH, self.cell_index(cell_id))
+        self.page.keyboard.press("Shift+Enter")
+        self.page.wait_for_function("() => window.kvlabCellEnded")
+        return self.output(cell_id)
+
+    def output(self, cell_id: str) -> str:
+        """The text of the cell's outputs as shown."""
+        return self.cell(cell_id).locator(".jp-Cell-outputWrapper").inner_text()
+
+    def save(self) -> None:
+        """Save the notebook."""
+        self.command("docmanager:save")
+
+    def restart_kernel(self) -> None:
+        """Kernel > Restart Kernel, with its dialog."""
+        self.page.get_by_role("menuitem", name="Kernel", exact=True).click()
+        self.page.locator('.lm-Menu-item[data-command="kernelmenu:restart"]').click()
+        self.page.locator(".jp-Dialog button.jp-mod-accept").click()
+        self.page.wait_for_function(f"() => {PANEL}.sessionContext.session.kernel.status !== 'idle'")
+        self.wait_connected()
+
     def problems(self) -> list[str]:
         """Cells that show an error, a dead widget, or an output wider than the room it has."""
         return self.page.evaluate(PROBLEMS)
@@ -77,7 +117,7 @@ PROBLEMS = f"""() => {{
         const outputs = widget.model.type === 'code' ? widget.model.outputs : null;
         for (let i = 0; outputs && i < outputs.length; i++) if (outputs.get(i).type === 'error') tell('error output');
         if (widget.node.querySelector('{STDERR}')) tell('red box (stderr)');
-        if (/Error displaying widget|Loading widget/.test(widget.node.innerText)) tell('dead widget');
+        if (/Error displaying widget|Loading widget|javascript error/.test(widget.node.innerText)) tell('dead widget');
         for (const node of widget.node.querySelectorAll('{ROOMS}')) {{
             const [wide, room] = [node.scrollWidth, node.clientWidth];
             if (room && wide > room + 1) tell(`${{node.className || node.tagName}} is ${{wide}} px wide in ${{room}}`);

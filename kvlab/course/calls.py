@@ -1,0 +1,102 @@
+"""The probe of `Cases`: one call with fixed arguments, compared with what the finished part does with them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+from kvlab.course.compare import difference, is_plain, same
+from kvlab.course.declare import Cases
+from kvlab.course.observe import Probe, Seen, attempt, raised
+from kvlab.course.shorten import call_text, clip, parameters, show
+from kvlab.course.tape import Tape
+
+
+def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) -> Probe:
+    """The probe that calls a part with `args` and compares result, exception and arguments with the finished part's."""
+
+    def look(part: Any, tape: Tape) -> Seen:
+        trouble = _arity(name, part, finished, args)
+        if trouble:
+            return Seen("wrong", trouble)
+        wanted_args, got_args = copy.deepcopy(args), copy.deepcopy(args)
+        wanted, refusal = attempt(lambda: finished(*wanted_args))
+        tape.rewind()
+        got, error = attempt(lambda: part(*got_args))
+        if error is not None or refusal is not None or check.raises:
+            return _judge_raised(check, wanted, refusal, got, error)
+        return _judge_value(check, wanted, got, tape) or _judge_arguments(finished, args, wanted_args, got_args)
+
+    return Probe(check, call_text(name, finished, args), look)
+
+
+def _arity(name: str, part: Any, finished: Any, args: tuple[Any, ...]) -> str:
+    """The sentence for a part that cannot be called with that many arguments, or an empty string."""
+    try:
+        signature = inspect.signature(part)
+    except (TypeError, ValueError):  # no signature to be had
+        return ""
+    try:
+        signature.bind(*args)
+    except TypeError:
+        wanted = ", ".join(parameters(finished, len(args)))
+        return f"takes {clip(str(signature), 50)}, but is called as {name}({wanted})."
+    return ""
+
+
+def _judge_raised(check: Cases, wanted: Any, refusal: BaseException | None, got: Any,
+                  error: BaseException | None) -> Seen:
+    """The judgement of a call in which the part, the finished part or both raised."""
+    allowed = check.raises or (type(refusal) if refusal is not None else ())
+    kinds = allowed if isinstance(allowed, tuple) else (allowed,)
+    names = " or ".join(kind.__name__ for kind in kinds)
+    if error is None:
+        return Seen("value", f"returned {show(got)}, expected it to raise {names}.", value=got)
+    if isinstance(error, kinds):
+        return Seen("right")
+    expected = f"expected {names or show(wanted)}"
+    return Seen("raised", f"{raised(error)}{_comma(error)} {expected}.", wanted=wanted, error=error)
+
+
+def _comma(error: BaseException) -> str:
+    """Between an exception's text and the rest of the sentence; some texts bring their own full stop."""
+    return "" if raised(error).endswith((",", ";")) else ";" if raised(error).endswith(".") else ","
+
+
+def _judge_value(check: Cases, wanted: Any, got: Any, tape: Tape) -> Seen | None:
+    """What is wrong with a result, or None."""
+    odd = _odd_result(wanted, got, tape)
+    if odd:
+        return Seen("value", odd, value=got, wanted=wanted)
+    agree, _ = attempt(lambda: bool((check.compare or same)(wanted, got)))
+    return None if agree else Seen("value", f"{difference(wanted, got)}.", value=got, wanted=wanted)
+
+
+def _odd_result(wanted: Any, got: Any, tape: Tape) -> str:
+    """The sentence for the results that a beginner is puzzled by, or an empty string."""
+    if inspect.iscoroutine(got):
+        got.close()
+        return "returned a coroutine, because of `async def`; a plain `def` is what is needed."
+    if (inspect.isgenerator(got) or inspect.isasyncgen(got)) and not inspect.isgenerator(wanted):
+        return f"returned a generator, because of `yield`, expected {show(wanted)}."
+    if got is None and wanted is not None:
+        if tape.text.strip():
+            return f"printed {clip(tape.text, 40)} and returned nothing (None), expected it to return {show(wanted)}."
+        return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?"
+    if got is NotImplemented or got is Ellipsis:
+        return f"returned {show(got)}, which stands for something still to be written, expected {show(wanted)}."
+    return ""
+
+
+def _judge_arguments(finished: Any, given: tuple, wanted: tuple, got: tuple) -> Seen:
+    """Whether the call left its arguments as the finished part leaves them."""
+    names = parameters(finished, len(given)) or [f"number {place + 1}" for place in range(len(given))]
+    for name, start, one, other in zip(names, given, wanted, got, strict=True):
+        if is_plain(one) and not same(one, other):
+            left = "it to be left alone" if same(start, one) else f"it to become {show(one, 50)}"
+            sentence = f"changed its argument {name} to {show(other, 50)}, expected {left}."
+            if same(start, other):
+                sentence = f"left its argument {name} at {show(other, 50)}, expected {left}."
+            return Seen("argument", sentence, value=other, wanted=one)
+    return Seen("right")

@@ -1,0 +1,171 @@
+"""Lab 02: reserve and waste. Here the policies; every other exercise has a file of its own."""
+
+from __future__ import annotations
+
+from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.course.exercises.lab02_arena import FIRST_FIT_ARENA
+from kvlab.course.exercises.lab02_compact import COMPACT
+from kvlab.course.exercises.lab02_holes import EXTERNAL_FRAGMENTATION
+from kvlab.course.exercises.lab02_waste import WASTE_KINDS
+from kvlab.errors import UsageError
+
+
+def _reserve(policy, prompt, answer, context=8192, max_answer=2048, *, cap=True, power=None, unknown=UsageError):
+    """The four policies, with room for one thing to go wrong."""
+    power = power or (lambda n: 2 ** (n - 1).bit_length())
+    slots = {"full": context, "prompt+max": prompt + max_answer,
+             "power of two": prompt + power(answer), "oracle": prompt + answer}
+    if policy not in slots:
+        if unknown is None:
+            return None
+        raise unknown(policy)
+    return min(slots[policy], context) if cap else slots[policy]
+
+
+def never_capped(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, cap=False)
+
+
+def next_power_doubled(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2 ** n.bit_length())
+
+
+def power_below(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2 ** (n.bit_length() - 1))
+
+
+def power_from_two(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: max(2, 2 ** (n - 1).bit_length()))
+
+
+def two_to_the_answer(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2**n)
+
+
+def answer_squared(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: n**2)
+
+
+def power_of_the_sum(policy, prompt, answer, context=8192, max_answer=2048):
+    if policy == "power of two":
+        return min(2 ** (prompt + answer - 1).bit_length(), context)
+    return _reserve(policy, prompt, answer, context, max_answer)
+
+
+def prompt_forgotten(policy, prompt, answer, context=8192, max_answer=2048):
+    if policy == "full":
+        return context
+    return _reserve(policy, 0, answer, context, max_answer)
+
+
+def knows_the_answer(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, min(max_answer, answer))
+
+
+def full_plus_prompt(policy, prompt, answer, context=8192, max_answer=2048):
+    return prompt + context if policy == "full" else _reserve(policy, prompt, answer, context, max_answer)
+
+
+def numbers_written_in(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, 8192, 2048)
+
+
+def max_written_in(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, 2048)
+
+
+def context_written_in(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, 8192, max_answer)
+
+
+def none_for_unknown(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, unknown=None)
+
+
+def oracle_for_unknown(policy, prompt, answer, context=8192, max_answer=2048):
+    known = ("full", "prompt+max", "power of two")
+    return _reserve(policy if policy in known else "oracle", prompt, answer, context, max_answer)
+
+
+def value_error(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, unknown=ValueError)
+
+
+def key_error(policy, prompt, answer, context=8192, max_answer=2048):
+    return _reserve(policy, prompt, answer, context, max_answer, unknown=KeyError)
+
+
+RESERVE = Exercise(
+    name="reserve", lab="02", part="kvlab.memory.reserve", stars=1, core=True, minutes=8,
+    checks=(
+        Cases("full", ("full", 500, 100), ("full", 20, 10, 1024), next='write "full"'),
+        Cases("prompt+max", ("prompt+max", 500, 100), ("prompt+max", 500, 1500), ("prompt+max", 500, 100, 8192, 512),
+              next='write "prompt+max"'),
+        Cases("power of two", ("power of two", 500, 100), ("power of two", 500, 64), ("power of two", 500, 65),
+              ("power of two", 500, 2), ("power of two", 500, 1), ("power of two", 900, 2000),
+              next="try answers of 64, 65 and 1 token"),
+        Cases("oracle", ("oracle", 500, 100), ("oracle", 1, 2048), next='write "oracle"'),
+        Cases("never above the context", ("prompt+max", 7000, 100), ("power of two", 8100, 100), ("oracle", 8100, 100),
+              ("prompt+max", 900, 10, 1024), next="cap the result at the context"),
+        Cases("unknown policy", ("best guess", 500, 100), ("max", 500, 100), raises=UsageError,
+              next="raise UsageError for any other name"),
+    ),
+    mistakes=(
+        Mistake(never_capped,
+                "Reserves more than the context. No request grows longer than that, so nothing beyond is ever used.",
+                next="take the smaller of the two"),
+        Mistake(next_power_doubled,
+                "Doubles an answer that is a power of two already: for 64 tokens 64 slots are enough.",
+                next="treat the exact power of two"),
+        Mistake(power_below, "Rounds down to a power of two, so the end of the answer has no place.",
+                next="round up to a power of two"),
+        Mistake(power_from_two, "Starts at 2. One is a power of two as well: 2 ** 0.",
+                next="treat an answer of 1 token"),
+        Mistake(two_to_the_answer,
+                "Looks like 2 ** answer. Wanted is the answer's length, rounded up to 1, 2, 4, 8 and so on.",
+                next="find the first power of two that is at least `answer`"),
+        Mistake(answer_squared, "Looks like answer ** 2, a square. A power of two is 1, 2, 4, 8 and so on.",
+                next="find the first power of two that is at least `answer`"),
+        Mistake(power_of_the_sum,
+                "Rounds prompt and answer together. The prompt is known, so only the answer is rounded up.",
+                next="round the answer, then add the prompt"),
+        Mistake(prompt_forgotten,
+                "The prompt has no place: its keys and values stay in memory as well as the answer's.",
+                next="add the prompt"),
+        Mistake(knows_the_answer, '"prompt+max" looks at `answer`, which nobody knows when the request starts.',
+                next="use max_answer, whatever the answer"),
+        Mistake(full_plus_prompt, 'Adds the prompt to the context. The context is prompt and answer together.',
+                next='"full" is the context itself'),
+        Mistake(numbers_written_in,
+                "Works for 8192 and 2048 only. The limits come as arguments: context and max_answer.",
+                next="use context and max_answer"),
+        Mistake(max_written_in, "Works for answers up to 2048 only. The limit comes as an argument: max_answer.",
+                next="use max_answer"),
+        Mistake(context_written_in, "Works for a context of 8192 only. The limit comes as an argument: context.",
+                next="use context"),
+        Mistake(none_for_unknown,
+                "An unknown policy is answered with None. A typo would show much later, somewhere else.",
+                next="raise UsageError for any other name"),
+        Mistake(oracle_for_unknown,
+                "Takes any other name for the oracle, by a last else. A typo would pass as a result.",
+                next="raise UsageError for any other name"),
+        Mistake(value_error,
+                "Refuses, but by another name. The course's callers catch UsageError, which says that the call was "
+                "wrong.",
+                next="raise UsageError instead of ValueError"),
+        Mistake(key_error,
+                "Refuses, but by another name. The course's callers catch UsageError, which says that the call was "
+                "wrong.",
+                next="raise UsageError instead of KeyError"),
+    ),
+    hints=(
+        "A prompt of 500, an answer of 100: what does each of the four reserve? And if the prompt is 7,000?",
+        "Work out the four sums one by one, and cap each at the context. For the power of two, double 1 until it is "
+        "at least `answer`.",
+        'if policy == "prompt+max": return min(prompt + max_answer, context)   and so on; '
+        "after the fourth, raise UsageError. "
+        "A power of two: size = 1, then while size < answer: size *= 2.",
+    ),
+)
+
+EXERCISES = [RESERVE, WASTE_KINDS, FIRST_FIT_ARENA, EXTERNAL_FRAGMENTATION, COMPACT]

@@ -1,0 +1,144 @@
+"""Lab 02: what it costs to push all pieces together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.course.exercises.scenarios import is_count
+
+
+def same_plan(expected: Any, got: Any) -> bool:
+    """The moves of the finished part, in any order in which no move overwrites a piece that has still to move."""
+    moves, tokens = got
+    plan = [tuple(move) for move in moves]
+    if sorted(plan) != sorted(expected[0]) or not is_count(tokens) or tokens != expected[1]:
+        return False
+    return all(later[0] + later[2] <= to or to + size <= later[0]
+               for done, (_, to, size) in enumerate(plan) for later in plan[done + 1 :])
+
+
+def moves_that_stay(chunks):
+    moves, to = [], 0
+    for start, size in sorted(chunks):
+        moves.append((start, to, size))
+        to += size
+    return moves, sum(size for _, _, size in moves)
+
+
+def moves_that_stay_uncounted(chunks):
+    moves, to = [], 0
+    for start, size in sorted(chunks):
+        moves.append((start, to, size))
+        to += size
+    return moves, sum(size for start, to, size in moves if start != to)
+
+
+def counts_all_tokens(chunks):
+    return compacted(sorted(chunks))[0], sum(size for _, size in chunks)
+
+
+def compacted(chunks):
+    moves, to = [], 0
+    for start, size in chunks:
+        if start != to:
+            moves.append((start, to, size))
+        to += size
+    return moves, sum(size for _, _, size in moves)
+
+
+def in_given_order(chunks):
+    return compacted(chunks)
+
+
+def sorts_the_callers_list(chunks):
+    chunks.sort()
+    return compacted(chunks)
+
+
+def counts_moves(chunks):
+    moves, _ = compacted(sorted(chunks))
+    return moves, len(moves)
+
+
+def right_to_left(chunks):
+    moves, tokens = compacted(sorted(chunks))
+    return moves[::-1], tokens
+
+
+def distance_times_size(chunks):
+    moves, _ = compacted(sorted(chunks))
+    return moves, sum((start - to) * size for start, to, size in moves)
+
+
+def to_and_from_swapped(chunks):
+    moves, tokens = compacted(sorted(chunks))
+    return [(to, start, size) for start, to, size in moves], tokens
+
+
+def by_size(chunks):
+    return compacted(sorted(chunks, key=lambda chunk: chunk[1]))
+
+
+def moves_alone(chunks):
+    return compacted(sorted(chunks))[0]
+
+
+def only_the_first_gap(chunks):
+    moves, end, gap = [], 0, 0
+    for start, size in sorted(chunks):
+        gap = gap or start - end
+        if gap:
+            moves.append((start, start - gap, size))
+        end = start + size
+    return moves, sum(size for _, _, size in moves)
+
+
+COMPACT = Exercise(
+    name="compact", lab="02", part="kvlab.memory.compact", stars=2, core=False, minutes=12,
+    checks=(
+        Cases("one gap", ([(0, 4), (6, 3)],), ([(5, 4)],), compare=same_plan,
+              next="slide the piece to the end of the one before it"),
+        Cases("several gaps", ([(0, 4), (6, 3), (12, 5), (20, 1)],), ([(2, 3), (7, 1), (9, 6)],), compare=same_plan,
+              next="remember where the next piece goes"),
+        Cases("any order given", ([(12, 5), (0, 4), (6, 3)],), ([(9, 2), (1, 7)],), compare=same_plan,
+              next="start with the lowest piece"),
+        Cases("nothing to do", ([(0, 4), (4, 3)],), ([(4, 3), (0, 4)],), ([],), compare=same_plan,
+              next="leave out pieces that stay"),
+    ),
+    mistakes=(
+        Mistake(moves_that_stay, "Lists pieces that stay where they are. They need no copy, so they cost nothing.",
+                next="leave out pieces that stay"),
+        Mistake(moves_that_stay_uncounted,
+                "Lists pieces that stay where they are. They need no copy, so they are no moves.",
+                next="leave out pieces that stay"),
+        Mistake(counts_all_tokens, "Counts the tokens of all pieces. Those that stay are not copied.",
+                next="add up the sizes of the moves"),
+        Mistake(in_given_order, "Takes the pieces in the order of the list. Sliding starts with the lowest one.",
+                next="sort by start first"),
+        Mistake(sorts_the_callers_list, "chunks.sort() changes the caller's list. sorted(chunks) gives a new one.",
+                next="use sorted()", mutates="chunks"),
+        Mistake(counts_moves,
+                "Counts moves. A move of a long piece copies more than a move of a short one: count tokens.",
+                next="add up the sizes of the moves"),
+        Mistake(right_to_left,
+                "Starts with the highest piece: it lands on one that has still to move, and overwrites it.",
+                next="move the lowest piece first"),
+        Mistake(distance_times_size, "Multiplies by the distance. Copying a token costs the same near or far.",
+                next="add up the sizes of the moves"),
+        Mistake(to_and_from_swapped, "Looks like from and to have changed places in the moves.",
+                next="write (from, to, size)"),
+        Mistake(by_size, "Puts the pieces in order of size. They keep the order in which they lie.",
+                next="sort by start"),
+        Mistake(moves_alone, "Gives the moves alone. The second half of the answer is how many tokens they copy.",
+                next="return moves, tokens_moved"),
+        Mistake(only_the_first_gap,
+                "Closes the first gap only and shifts all that follows by it. Later gaps stay open.",
+                next="let each piece start where the one before it ends now"),
+    ),
+    hints=(
+        "Pieces at 0 (4 slots), 6 (3) and 12 (5): where does each end up, and which of them has to be copied?",
+        "Go from left to right and remember the first free slot. A piece goes there unless it is there already.",
+        "to = 0; for start, size in sorted(chunks): if start != to, append (start, to, size); then to += size.",
+    ),
+)

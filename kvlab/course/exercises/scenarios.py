@@ -1,0 +1,54 @@
+"""What the exercises that run operations share: fixed scenarios as Python, and refusals by the named exception."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kvlab.course.declare import Traces, Wrong
+from kvlab.course.shorten import clip, show
+
+Refusal = TypeVar("Refusal", bound=Exception)
+
+
+def scenarios(name: str, run: Callable[[Any, Any], Any], render: Callable[[Any], list[str]], *values: Any,
+              invariant: str | None = None, next: str | None = None) -> Traces:
+    """A check that runs exactly these values, and shows the one that fails as Python lines."""
+
+    def make() -> Any:
+        from hypothesis import strategies as st  # not at import: the labs open faster without it
+
+        return st.just(values[0])
+
+    return Traces(name, make, run, examples=values, render=render, invariant=invariant, next=next)
+
+
+def refused(call: Callable[[], Any], what: str, kind: type[Refusal], why: str, damage: Callable[[], str] = str,
+            accepted: str = "was accepted") -> Refusal:
+    """The exception that `call` must raise: `kind` or a subclass, because that is what the callers catch.
+
+    `damage()` says what an accepted call has changed, so that doing nothing and doing harm read differently;
+    `accepted` is how an accepted call that returned None reads.
+    """
+    try:
+        got = call()
+    except kind as refusal:
+        return refusal
+    except Exception as other:
+        raise Wrong(f"{what} {_said(other, kind)}, expected {kind.__name__}, which callers catch: {why}.") from other
+    shown = f"returned {show(got, 40)}" if got is not None else accepted
+    raise Wrong(f"{what} {shown}, expected {kind.__name__}: {why}{damage()}.")
+
+
+def _said(other: Exception, kind: type[Exception]) -> str:
+    """How the wrong exception reads: with its text where it is a slip of the code and no refusal at all."""
+    if isinstance(other, TypeError) and f"{kind.__name__}.__init__" in str(other):
+        return f"made {kind.__name__} without its numbers ({', '.join(inspect.signature(kind).parameters)})"
+    spoken = isinstance(other, (TypeError, NameError, AttributeError))
+    return f"raised {type(other).__name__}" + (f": {clip(str(other), 60)}" if spoken else "")
+
+
+def is_count(value: Any) -> bool:
+    """Whether `value` is a whole number: an int or a numpy integer, not a float and not True."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)

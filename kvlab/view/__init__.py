@@ -1,0 +1,37 @@
+"""Pictures of KV memory: charts, block maps, explorers that answer to sliders. Each tells its story in words too."""
+
+from __future__ import annotations
+
+from kvlab.view.arenas import arena_explorer
+from kvlab.view.blockmap import block_map
+from kvlab.view.explorer import Explorer
+from kvlab.view.figures import (
+    answer_histogram,
+    arena_history,
+    arena_strip,
+    batch_throughput,
+    block_size_curve,
+    published_bars,
+    waste_bars,
+)
+from kvlab.view.kinds import PALETTE
+from kvlab.view.picture import Picture
+from kvlab.view.policies import policy_explorer
+from kvlab.view.pools import pool_explorer
+
+__all__ = [
+    "PALETTE",
+    "Explorer",
+    "Picture",
+    "answer_histogram",
+    "arena_explorer",
+    "arena_history",
+    "arena_strip",
+    "batch_throughput",
+    "block_map",
+    "block_size_curve",
+    "policy_explorer",
+    "pool_explorer",
+    "published_bars",
+    "waste_bars",
+]

@@ -1,0 +1,242 @@
+"""What the block manager costs: microseconds per admit, appended token and free, beside a bare-Python floor and a peer.
+
+    python -m tests.benchmarks.bench_memory [--requests 1000] [--rounds 5] [--json PATH]
+
+The load is that of the course's performance page: prompts of 200 to 1,500 tokens, answers of about 300, 256 requests at a
+time, one token appended to each a step, a pool of 32,768 blocks of 16. The systems take turns within each round, since only
+ratios within one run mean anything; a figure is the median over rounds of the medians over calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import deque
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from kvlab.memory import BlockManager
+
+NUM_BLOCKS, BLOCK_SIZE, RUNNING, MAX_ANSWER = 32_768, 16, 256, 2048
+
+
+class Load(NamedTuple):
+    """One request of the load."""
+
+    tokens: list[int]
+    answer: int
+
+
+class Timings(NamedTuple):
+    """Microseconds per call."""
+
+    admit: float
+    append: float
+    free: float
+
+
+class System(Protocol):
+    """A block manager under test. `append` returns the slot of the new token."""
+
+    def admit(self, number: int, tokens: list[int]) -> None: ...
+    def append(self, number: int) -> int: ...
+    def free(self, number: int) -> None: ...
+
+
+class Entry:
+    """What an engine keeps of a request, apart from its blocks."""
+
+    __slots__ = ("number", "tokens")
+
+    def __init__(self, number: int, tokens: list[int]) -> None:
+        self.number, self.tokens = number, tokens.copy()
+
+
+class Ours:
+    """kvlab's block manager."""
+
+    def __init__(self) -> None:
+        self.manager = BlockManager(NUM_BLOCKS, BLOCK_SIZE)
+        self.entries: dict[int, Entry] = {}
+        self.append = self.manager.append
+
+    def admit(self, number: int, tokens: list[int]) -> None:
+        self.entries[number] = Entry(number, tokens)
+        self.manager.admit(number, len(tokens))
+
+    def free(self, number: int) -> None:
+        self.manager.free(number)
+        del self.entries[number]
+
+
+class FloorEntry(Entry):
+    __slots__ = ("length", "table")
+
+
+class Floor:
+    """The least that plain Python can do: a deque of free blocks, a list of counts, no hashes, hardly any checks."""
+
+    def __init__(self) -> None:
+        self.free_blocks = deque(range(NUM_BLOCKS))
+        self.counts = [0] * NUM_BLOCKS
+        self.entries: dict[int, FloorEntry] = {}
+
+    def take(self) -> int:
+        block = self.free_blocks.popleft()
+        self.counts[block] = 1
+        return block
+
+    def admit(self, number: int, tokens: list[int]) -> None:
+        needed = -(-len(tokens) // BLOCK_SIZE)
+        if number in self.entries or needed > len(self.free_blocks):
+            raise RuntimeError("cannot admit")
+        entry = self.entries[number] = FloorEntry(number, tokens)
+        entry.length, entry.table = len(tokens), [self.take() for _ in range(needed)]
+
+    def append(self, number: int) -> int:
+        entry = self.entries[number]
+        offset = entry.length % BLOCK_SIZE
+        if offset == 0:
+            if not self.free_blocks:
+                raise RuntimeError("no block is free")
+            entry.table.append(self.take())
+        entry.length += 1
+        return entry.table[-1] * BLOCK_SIZE + offset
+
+    def free(self, number: int) -> None:
+        for block in reversed(self.entries.pop(number).table):
+            self.counts[block] -= 1
+            if self.counts[block] == 0:
+                self.free_blocks.append(block)
+
+
+class HuggingFace:
+    """transformers' `PagedAttentionCache` as its continuous batching uses it, without block sharing, tensors kept tiny."""
+
+    def __init__(self) -> None:
+        import torch
+        from transformers import LlamaConfig
+        from transformers.generation.configuration_utils import ContinuousBatchingConfig
+        from transformers.generation.continuous_batching.cache import PagedAttentionCache
+        from transformers.generation.continuous_batching.distributed import DistributedHelper
+        from transformers.generation.continuous_batching.requests import RequestState
+
+        config = LlamaConfig(
+            num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1, head_dim=4, hidden_size=4, vocab_size=8
+        )
+        settings = ContinuousBatchingConfig(
+            num_blocks=NUM_BLOCKS,
+            page_size=BLOCK_SIZE,
+            max_batch_tokens=64,
+            max_memory_percent=0.5,
+            allow_block_sharing=False,
+        )
+        self.cache = PagedAttentionCache(
+            config, settings, torch.device("cpu"), DistributedHelper(None, 60), torch.float32
+        )
+        self.allocator = next(iter(self.cache.cache_allocators.values()))
+        self.request_state, self.states = RequestState, {}
+
+    def admit(self, number: int, tokens: list[int]) -> None:
+        state = self.request_state(request_id=str(number), initial_tokens=tokens)
+        if not self.cache.can_store_request_tokens(state, len(tokens)):
+            raise RuntimeError("no block is free")
+        state.position_offset = len(tokens)
+        self.states[number] = state
+
+    def append(self, number: int) -> int:
+        state = self.states[number]
+        if not self.cache.can_store_request_tokens(state, 1):
+            raise RuntimeError("no block is free")
+        (slot,) = self.allocator.get_write_indices(state.request_id, state.position_offset, 1)
+        state.position_offset += 1
+        return slot
+
+    def free(self, number: int) -> None:
+        self.cache.free_blocks(self.states.pop(number).request_id)
+
+
+def make_load(requests: int, seed: int = 0) -> list[Load]:
+    """`requests` requests of the load, the same on every machine."""
+    r = np.random.default_rng(seed)
+    prompts = r.integers(200, 1501, requests)
+    answers = np.minimum(1 + r.exponential(299, requests).astype(int), MAX_ANSWER)
+    return [
+        Load(r.integers(0, 32_000, prompt).tolist(), int(answer))
+        for prompt, answer in zip(prompts, answers, strict=True)
+    ]
+
+
+def drive(system: System, load: list[Load]) -> Timings:
+    """Run `load` through `system`, at most `RUNNING` at a time, and time every call (appends by the step)."""
+    admits, appends, frees = [], [], []
+    waiting, running = deque(enumerate(load)), {}  # running: number -> tokens still to come
+    while waiting or running:
+        while waiting and len(running) < RUNNING:
+            number, request = waiting.popleft()
+            admits.append(_timed(system.admit, number, request.tokens))
+            running[number] = request.answer
+        append, start = system.append, perf_counter()
+        for number in running:
+            append(number)
+        appends.append((perf_counter() - start) / len(running))
+        for number in [number for number, left in running.items() if left == 1]:
+            del running[number]
+            frees.append(_timed(system.free, number))
+        for number in running:
+            running[number] -= 1
+    return Timings(*(median(times) * 1e6 for times in (admits, appends, frees)))
+
+
+def _timed(call: Callable[..., object], *args: object) -> float:
+    start = perf_counter()
+    call(*args)
+    return perf_counter() - start
+
+
+SYSTEMS: dict[str, Callable[[], System]] = {"kvlab": Ours, "floor": Floor, "Hugging Face": HuggingFace}
+
+
+def compare(requests: int = 1000, rounds: int = 5) -> dict[str, Timings]:
+    """The median timings of each system that is installed, taking turns."""
+    load, seen = make_load(requests), {name: [] for name in SYSTEMS}
+    for _ in range(rounds):
+        for name, make in SYSTEMS.items():
+            try:
+                system = make()
+            except ImportError:
+                continue
+            seen[name].append(drive(system, load))
+    return {name: Timings(*map(median, zip(*rows, strict=True))) for name, rows in seen.items() if rows}
+
+
+def report(timings: dict[str, Timings]) -> str:
+    """A table of microseconds, and of how many times more each system needs than kvlab."""
+    lines = [f"{'us per call':14}{'admit':>10}{'append':>10}{'free':>10}{'x kvlab':>30}"]
+    for name, row in timings.items():
+        ratios = (theirs / mine for theirs, mine in zip(row, timings["kvlab"], strict=True))
+        lines.append(
+            f"{name:14}" + "".join(f"{us:10.2f}" for us in row) + "".join(f"{ratio:10.2f}" for ratio in ratios)
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", help="also write the figures to this file")
+    options = parser.parse_args()
+    timings = compare(options.requests, options.rounds)
+    print(report(timings))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({name: row._asdict() for name, row in timings.items()}, file)
+
+
+if __name__ == "__main__":
+    main()
