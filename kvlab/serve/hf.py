@@ -96,6 +96,17 @@ class PagedModel:
         """Token ids the model knows: 0 to this, exclusive."""
         return self.model.get_input_embeddings().num_embeddings
 
+    @property
+    def max_positions(self) -> int | None:
+        """Positions the model can tell apart, if its configuration says."""
+        return getattr(self.model.config, "max_position_embeddings", None)
+
+    @property
+    def eos(self) -> frozenset[int]:
+        """The token ids that end an answer, as the model's generation settings have them."""
+        ids = self.model.generation_config.eos_token_id
+        return frozenset([ids] if isinstance(ids, int) else ids or [])
+
     def forward(self, batch: Batch) -> Tensor:
         """Run one step: write the batch's keys and values, and return `[len(logit_rows), vocab]` logits."""
         arguments = {self._cache_name: self._step}

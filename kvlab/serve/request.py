@@ -1,0 +1,66 @@
+"""A request on its way through the engine: what was asked, and how far it has got."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from .sampling import GREEDY, Sampling
+
+
+@dataclass(eq=False)
+class Generation:
+    """What `Engine.submit` returns. `tokens` grows as the engine steps; `reason` says why it ended, None until then.
+
+    prompt: token ids. max_new_tokens: at most so many are generated. eos: ids that end it; the one that does is kept in
+    `tokens`. stop: sequences of ids that end it when `tokens` ends with one of them. reason: "eos", "stop", "length" or
+    "aborted". placed: tokens that have a slot; computed: tokens whose keys and values are in the pools.
+    """
+
+    id: Hashable
+    prompt: list[int]
+    max_new_tokens: int
+    sampling: Sampling = GREEDY
+    eos: frozenset[int] = frozenset()
+    stop: Sequence[tuple[int, ...]] = ()
+    promised: int = 0
+    tokens: list[int] = field(default_factory=list)
+    reason: str | None = None
+    placed: int = 0
+    computed: int = 0
+
+    def __post_init__(self) -> None:
+        self.draws = random.Random(self.sampling.seed)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, for whatever reason."""
+        return self.reason is not None
+
+    @property
+    def length(self) -> int:
+        """Tokens of prompt and answer together."""
+        return len(self.prompt) + len(self.tokens)
+
+    @property
+    def pending(self) -> int:
+        """Tokens that have still to be run: the rest of the prompt, or 1 while decoding."""
+        return self.length - self.computed
+
+    def pending_tokens(self, count: int) -> list[int]:
+        """The first `count` of them."""
+        start = self.computed - len(self.prompt)
+        if start >= 0:
+            return self.tokens[start : start + count]
+        return self.prompt[self.computed : self.computed + count] + self.tokens[: max(0, start + count)]
+
+    def accept(self, token: int) -> None:
+        """Add a token that was sampled, and end if it is the last."""
+        self.tokens.append(token)
+        if token in self.eos:
+            self.reason = "eos"
+        elif any(tuple(self.tokens[-len(ending) :]) == ending for ending in self.stop):
+            self.reason = "stop"
+        elif len(self.tokens) == self.max_new_tokens:
+            self.reason = "length"

@@ -1,0 +1,75 @@
+"""From logits to tokens: greedy, or seeded sampling with temperature, top-k and top-p."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kvlab.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a request's tokens are chosen.
+
+    temperature: 0 is greedy; else logits are divided by it. top_k: only the k most likely tokens (0: all). top_p: only the most
+    likely tokens that together reach this probability, always at least one. As in transformers they apply in that order.
+    seed: the same seed gives the same tokens, whatever else is in the batch; None draws one.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
+            raise UsageError(
+                f"temperature {self.temperature}, top_k {self.top_k}, top_p {self.top_p}: "
+                "the first two cannot be negative, the last lies above 0 and up to 1"
+            )
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the most likely token is always taken."""
+        return self.temperature == 0 or self.top_k == 1
+
+
+GREEDY = Sampling()
+
+
+def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[random.Random]) -> list[int]:
+    """One token for each row of `logits` `[rows, vocab]`, by that row's settings and its own random numbers.
+
+    A row that is sampled takes exactly one number from its `draws`, and no other row's.
+    """
+    tokens: list[int] = logits.argmax(-1).tolist()
+    rows = [i for i, setting in enumerate(settings) if not setting.greedy]
+    if rows:
+        chosen = _sampled(logits[rows].float(), [settings[i] for i in rows], [draws[i].random() for i in rows])
+        for i, token in zip(rows, chosen, strict=True):
+            tokens[i] = token
+    return tokens
+
+
+def _sampled(logits: Tensor, settings: list[Sampling], uniform: list[float]) -> list[int]:
+    """Inverse transform sampling over the tokens sorted by probability, all rows at once."""
+    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(-1, descending=True, stable=True)
+    rank = torch.arange(logits.shape[-1], device=logits.device)
+    top_k = _column(logits, [s.top_k or logits.shape[-1] for s in settings])
+    weights = scores.masked_fill(rank >= top_k, float("-inf")).softmax(-1)
+    before = weights.cumsum(-1) - weights
+    top_p = _column(logits, [s.top_p for s in settings])
+    weights = weights.masked_fill((before >= top_p) & (rank > 0), 0.0)
+    reached = weights.double().cumsum(-1)
+    target = torch.tensor(uniform, dtype=torch.float64, device=logits.device).unsqueeze(-1) * reached[:, -1:]
+    index = (reached <= target).sum(-1, keepdim=True).clamp_max(logits.shape[-1] - 1)
+    return order.gather(-1, index).flatten().tolist()
+
+
+def _column(like: Tensor, numbers: list[float]) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float32, device=like.device).unsqueeze(-1)
