@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SLACK = 2500  # padded work, in units of `_work`, that costs about as much as one more group
+SLACK = 4000  # padded work, in units of `_work`, that costs about as much as one more group
 
 
 def _work(queries: int, keys: int) -> int:

@@ -58,7 +58,7 @@ def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[random.
 
 def _sampled(logits: Tensor, settings: list[Sampling], uniform: list[float]) -> list[int]:
     """Inverse transform sampling over the tokens sorted by probability, all rows at once."""
-    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(-1, descending=True, stable=True)
+    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(logits.shape[-1], device=logits.device)
     top_k = _column(logits, [s.top_k or logits.shape[-1] for s in settings])
     weights = scores.masked_fill(rank >= top_k, float("-inf")).softmax(-1)

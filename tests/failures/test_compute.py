@@ -10,7 +10,12 @@ import torch
 
 from kvlab.compute import PagedCache, attend_blockwise, gather_kv, merge_partials, paged_attention, write_kv
 from kvlab.memory import BlockManager
+from kvlab.serve.engine import Engine
+from kvlab.serve.hf import PagedModel
+from kvlab.serve.hf_cache import GenerateCache
 from tests.compute.reference import Paged
+from tests.serve.models import prompt, tiny
+from tests.serve.running import decode, shuffled
 
 OPTIONS = [{}, {"window": 3}, {"softcap": 2.0}, {"sinks": torch.linspace(-1, 1, 4)}, {"return_lse": True}]
 
@@ -140,3 +145,59 @@ def test_f25_a_sequence_that_ends_in_the_last_slot_of_the_pool_is_still_right():
     cache.write(0, key, key, torch.from_numpy(manager.slots("a", 0, 8)))
     cache.write(0, key[:2], key[:2], torch.tensor([-1, -1]))
     assert torch.equal(cache.gather(0, manager.table("a"), 8)[0], key)
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 4, 7])
+def test_f26_a_window_of_6_equals_transformers_at_each_step_for_prompts_of_1_to_18_tokens(chunk):
+    new, model = 8, tiny("mistral")
+    assert model.config.sliding_window == 6
+    prompts = [prompt(length) for length in range(1, 19)]
+    paged, logits = PagedModel(model, 140, 4, fill=math.nan), [[] for _ in prompts]
+    tokens = decode(paged, shuffled(140, 4, seed=6), prompts, new, chunk, logits=logits)
+    for ids, found, steps in zip(prompts, tokens, logits, strict=True):
+        given = torch.tensor([ids])
+        said = model.generate(
+            given, attention_mask=torch.ones_like(given), max_new_tokens=new, do_sample=False,
+            output_logits=True, return_dict_in_generate=True,
+        )  # fmt: skip
+        assert found == said.sequences[0, len(ids) :].tolist()
+        torch.testing.assert_close(torch.stack(steps), torch.cat(said.logits), atol=2e-5, rtol=1e-4)
+
+
+def projected(model, act) -> int:
+    """Tokens whose keys the model's first layer projects while `act` runs."""
+    counts = []
+    layer = model.model.layers[0].self_attn.k_proj
+    hook = layer.register_forward_hook(lambda module, inputs, output: counts.append(output.shape[:-1].numel()))
+    try:
+        act()
+    finally:
+        hook.remove()
+    return sum(counts)
+
+
+def test_f33_twelve_steps_project_twelve_tokens_with_a_cache_and_78_without():
+    model = tiny("llama")
+    engine = Engine(model, 8, 4)  # its probe of one token runs here
+    generation = engine.submit([5], 12)
+    assert projected(model, engine.run) == 12 == engine.projected_tokens
+
+    def without_a_cache():
+        ids = [5]
+        with torch.no_grad():
+            for _ in range(12):
+                ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+        assert ids[1:] == generation.tokens  # the output alone does not tell the two apart
+
+    assert projected(model, without_a_cache) == 78
+
+
+def test_f33_every_prompt_token_and_every_sampled_token_but_the_last_is_projected_once_in_any_batch():
+    model = tiny("llama")
+    engine, cache = Engine(model, 40, 4, token_budget=7), GenerateCache(40, 4)
+    asked = [(prompt(length), new) for length, new in ((1, 9), (6, 3), (13, 5), (4, 1))]
+    for ids, new in asked:
+        engine.submit(ids, new)
+    assert projected(model, engine.run) == sum(len(ids) + new - 1 for ids, new in asked)
+    ids = torch.tensor([prompt(6)])
+    assert projected(model, lambda: model.generate(ids, max_new_tokens=5, do_sample=False, cache=cache)) == 6 + 4

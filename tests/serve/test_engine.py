@@ -1,0 +1,261 @@
+"""The engine: same tokens as one-by-one generate() whatever arrives when, everything freed, nothing admitted that cannot finish."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvlab.compute import paged_attention
+from kvlab.errors import InvariantBroken, UsageError
+from kvlab.memory import BlockManager, blocks_needed
+from kvlab.serve.engine import Engine, NeverFits
+from kvlab.serve.request import Generation
+from kvlab.serve.sampling import Sampling
+from tests.serve.models import VOCAB, greedy, prompt, tiny
+
+B = 4
+PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 3, 4, 5, 8, 9, 13, 2])]
+ANSWERS = [12, 1, 7, 3, 9, 2, 5, 12]
+
+
+@functools.cache
+def expected(name: str = "llama") -> list[list[int]]:
+    return [greedy(tiny(name), ids, 12) for ids in PROMPTS]
+
+
+def engine(num_blocks: int = 40, name: str = "llama", **options) -> Engine:
+    return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, **options)
+
+
+@functools.cache
+def shared_engine() -> Engine:
+    return engine(9)
+
+
+def idle(engine: Engine) -> bool:
+    return not engine.has_work and engine.manager.pool.num_free == engine.num_blocks and len(engine.manager) == 0
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt_oss", "deepseek_v3", "opt"])
+@pytest.mark.parametrize("budget", [5, 512])
+def test_tokens_are_those_of_one_by_one_generate(name, budget):
+    serving = engine(name=name, token_budget=budget)
+    asked = [serving.submit(ids, answer) for ids, answer in zip(PROMPTS, ANSWERS, strict=True)]
+    serving.run()
+    for generation, want, answer in zip(asked, expected(name), ANSWERS, strict=True):
+        assert generation.tokens == want[:answer] and generation.reason == "length"
+    assert idle(serving)
+
+
+@given(
+    st.permutations(range(8)),
+    st.lists(st.integers(0, 3), min_size=8, max_size=8),
+    st.integers(1, 20),
+    st.integers(1, 8),
+    st.sets(st.integers(0, 7), max_size=3),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_order_of_arrival_budget_and_abort_gives_the_same_tokens_from_a_tiny_pool(order, gaps, budget, most, aborted):
+    serving = shared_engine()  # 9 blocks: a request needs up to 4, so most of them wait
+    serving.token_budget, serving.max_running = budget, most
+    asked: dict[int, Generation] = {}
+    for i, gap in zip(order, gaps, strict=True):
+        asked[i] = serving.submit(PROMPTS[i], ANSWERS[i])
+        for _ in range(gap):
+            serving.step()
+        if i in aborted:
+            serving.abort(asked[i])
+            serving.check()
+    serving.run()
+    for i, generation in asked.items():
+        if i in aborted:
+            assert generation.tokens == expected()[i][: len(generation.tokens)]
+            assert generation.reason in ("aborted", "length")
+        else:
+            assert generation.tokens == expected()[i][: ANSWERS[i]]
+    assert idle(serving)
+
+
+def test_a_request_that_can_never_fit_is_refused_with_both_numbers_and_the_next_goes_on():
+    serving = engine(3)
+    with pytest.raises(NeverFits, match=r"may need 4 blocks of 4 slots \(9 \+ 5 tokens\), and there are 3 in all") as refused:
+        serving.submit(prompt(9), 5)
+    assert (refused.value.needed, refused.value.there) == (4, 3)
+    fits = serving.submit(prompt(9), 4)  # 12 tokens have keys to keep: the last one sampled is never run
+    serving.run()
+    assert fits.tokens == greedy(tiny("llama"), prompt(9), 4) and idle(serving)
+
+
+def test_a_request_longer_than_the_model_is_refused():
+    with pytest.raises(NeverFits, match="257 positions of the model, and there are 256"):
+        engine(100).submit(prompt(250), 8)
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (([], 4), "at least 1 token"),
+        (([5], 0), "at least 1"),
+        (([VOCAB], 1), f"from 0 to {VOCAB - 1}"),
+        (([-1], 1), "token ids go from 0"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(arguments, says):
+    with pytest.raises(UsageError, match=says):
+        engine().submit(*arguments)
+
+
+def test_two_requests_of_one_name_cannot_be_told_apart_and_the_second_is_refused():
+    serving = engine()
+    serving.submit([5], 4, request_id="a")
+    with pytest.raises(UsageError, match="'a' is there already"):
+        serving.submit([6], 4, request_id="a")
+    serving.run()
+    serving.submit([6], 4, request_id="a")
+
+
+def test_a_request_is_admitted_only_when_every_promise_can_be_kept_and_first_come_is_first_served():
+    serving = engine(6)
+    first, second, third = serving.submit(prompt(5), 12), serving.submit(prompt(6), 11), serving.submit([5], 1)
+    serving.step()
+    assert serving.running == [first]  # 4 + 4 > 6 blocks may be needed, though 2 + 2 would do now; the third waits its turn
+    assert serving.manager.pool.num_free == 6 - blocks_needed(5, B)  # promised, not taken
+    serving.run()
+    assert [len(g.tokens) for g in (first, second, third)] == [12, 11, 1] and idle(serving)
+
+
+def test_eos_and_stop_sequences_end_an_answer_and_are_kept_in_it():
+    want = expected()[4]
+    serving = engine()
+    by_eos = serving.submit(PROMPTS[4], 12, eos=[want[3]])
+    by_stop = serving.submit(PROMPTS[4], 12, stop=[[VOCAB, 1], want[2:5]])
+    plain = serving.submit(PROMPTS[4], 12)
+    serving.run()
+    assert (by_eos.tokens, by_eos.reason) == (want[: want.index(want[3]) + 1], "eos")
+    assert (by_stop.tokens, by_stop.reason) == (want[:5], "stop")
+    assert (plain.tokens, plain.reason) == (want, "length")
+
+
+def test_the_end_token_of_the_models_own_settings_is_used_and_may_be_a_list():
+    model = tiny("llama")
+    model.generation_config.eos_token_id = [VOCAB - 1, expected()[0][2]]
+    try:
+        serving = engine()
+        generation = serving.submit(PROMPTS[0], 12)
+        serving.run()
+    finally:
+        model.generation_config.eos_token_id = None
+    assert generation.reason == "eos" and generation.tokens[-1] == expected()[0][2]
+
+
+def test_a_stream_yields_tokens_as_they_come_while_others_are_served_too():
+    serving = engine()
+    one, other = serving.submit(PROMPTS[0], 6), serving.submit(PROMPTS[4], 6)
+    stream = serving.stream(one)
+    assert [next(stream), next(stream)] == expected()[0][:2] and not one.finished and len(other.tokens) == 2
+    assert list(stream) == expected()[0][2:6]
+    assert list(serving.stream(one)) == expected()[0][:6]  # of a finished one: all of it
+    assert list(serving.stream(other)) == expected()[4][:6]
+
+
+def test_an_abort_frees_blocks_at_once_and_ends_a_stream():
+    serving = engine()
+    running, waiting = serving.submit(PROMPTS[5], 12), None
+    serving.step()
+    waiting = serving.submit(PROMPTS[4], 12)
+    stream = serving.stream(running)
+    next(stream)
+    serving.abort(running)
+    serving.abort(waiting)
+    assert list(stream) == [] and running.reason == waiting.reason == "aborted" and idle(serving)
+    serving.abort(running)
+    assert serving.step() == []
+
+
+def test_a_step_that_fails_loses_no_token_and_doubles_none():
+    serving = engine()
+    asked = [serving.submit(ids, 8) for ids in PROMPTS[2:6]]
+    forward, calls = serving.paged.forward, random.Random(0)
+
+    def unreliable(batch):
+        if calls.random() < 0.4:
+            raise KeyboardInterrupt
+        return forward(batch)
+
+    serving.paged.forward = unreliable
+    while serving.has_work:
+        try:
+            serving.step()
+        except KeyboardInterrupt:
+            serving.check()
+            if calls.random() < 0.3:  # meanwhile another comes, and the chunks are cut elsewhere
+                serving.token_budget = calls.randint(3, 12)
+    assert [g.tokens for g in asked] == [want[:8] for want in expected()[2:6]] and idle(serving)
+
+
+def test_seeded_sampling_is_reproducible_alone_and_in_company_and_seeds_differ():
+    setting = Sampling(temperature=1.5, top_k=40, top_p=0.95, seed=3)
+    alone, crowd = engine(), engine()
+    first = alone.submit(PROMPTS[4], 12, setting)
+    alone.run()
+    others = [crowd.submit(ids, 12, Sampling(temperature=1.5, seed=i)) for i, ids in enumerate(PROMPTS[:4] + [PROMPTS[4]] * 3)]
+    again = crowd.submit(PROMPTS[4], 12, setting)
+    crowd.run()
+    assert first.tokens == again.tokens != expected()[4]
+    assert len({tuple(g.tokens) for g in others[4:]}) == 3
+
+
+def test_learners_attention_and_manager_can_stand_in():
+    calls = []
+
+    def mine(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale, window, softcap, sinks):
+        calls.append(len(query))
+        return paged_attention(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale=scale)
+
+    class Mine(BlockManager):
+        pass
+
+    serving = Engine(tiny("llama"), 20, B, attention=mine, manager=Mine(20, B), checked=True)
+    generation = serving.submit(PROMPTS[3], 5)
+    serving.run()
+    assert generation.tokens == expected()[3][:5] and calls[2:] == [5, 5, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+class Forgetful(BlockManager):
+    """Gives the slot after the last one, whatever the table says."""
+
+    def slots(self, seq_id, start=0, stop=None):
+        found = super().slots(seq_id, start, stop)
+        return found[0] + torch.arange(len(found)).numpy() if len(found) else found
+
+
+def test_with_checks_on_a_manager_that_gives_wrong_slots_is_caught():
+    manager = Forgetful(20, B)
+    for name in "abc":
+        manager.admit(name, B)
+    manager.free("a")
+    manager.free("c")
+    serving = Engine(tiny("llama"), 20, B, manager=manager, checked=True)
+    serving.submit(PROMPTS[4], 2)
+    with pytest.raises(InvariantBroken, match="I4"):
+        serving.run()
+
+
+def test_an_engine_that_could_never_run_anything_is_refused():
+    for wrong in ({"max_running": 0}, {"token_budget": 0}):
+        with pytest.raises(UsageError, match="at least 1 request and 1 token"):
+            engine(**wrong)
+
+
+def test_planning_is_timed_apart_and_tokens_are_counted():
+    serving = engine()
+    serving.submit(PROMPTS[5], 4)
+    serving.run()
+    assert serving.steps == 4 and serving.projected_tokens == len(PROMPTS[5]) + 3
+    assert 0 < serving.planning_seconds < serving.step_seconds
