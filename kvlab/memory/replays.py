@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -62,13 +63,16 @@ def replay(
 
 
 def _arena(allocator: str | Allocator, capacity: int) -> Allocator:
-    if allocator == "buddy":
-        return BuddyArena(capacity)
-    if allocator == "first" or allocator == "best":
-        return Arena(capacity, allocator)
-    if isinstance(allocator, str):
-        raise UsageError(f"no allocator {allocator!r}; there are 'first', 'best' and 'buddy'")
-    return allocator
+    if not isinstance(allocator, str):
+        return allocator
+    made: dict[str, Callable[[int], Allocator]] = {
+        "first": Arena,
+        "best": lambda slots: Arena(slots, "best"),
+        "buddy": BuddyArena,
+    }
+    if allocator not in made:
+        raise UsageError(f"no allocator {allocator!r}; there are {', '.join(map(repr, made))}")
+    return made[allocator](capacity)
 
 
 def _reserved(queue: deque[tuple[Request, int]], arena: Allocator) -> Replay:
