@@ -21,6 +21,8 @@ from tests.labs.numbers import prose_numbers, unsupported
 RECORD = "kvlab-progress.json"
 FIRST, SECOND = names()[:2]
 
+pytestmark = pytest.mark.notebooks
+
 
 def run(notebook: NotebookNode, folder: Path, allow_errors: bool = False, **environment: str) -> NotebookNode:
     """Run a notebook in a kernel of its own, in `folder`, the learner's record beside it unless told otherwise."""
