@@ -12,7 +12,7 @@ from kvlab.course.declare import Exercise, Traces
 from kvlab.course.guard import guarded
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.registry import part_of
-from kvlab.course.source import Source, codes_of, source_of, untouched, untouched_methods
+from kvlab.course.source import Source, source_of, untouched, untouched_methods
 from kvlab.course.verdict import Verdict
 
 
@@ -21,8 +21,7 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
     part_of(entry)  # what is imported here need not be imported in each forked check
     if any(isinstance(check, Traces) for check in entry.checks):
         import hypothesis  # noqa: F401
-    own = {code.co_filename for code in codes_of(part)}
-    ending = guarded(Checker(entry, part, names, own.__contains__), entry.seconds, entry.isolate)
+    ending = guarded(Checker(entry, part, names), entry.seconds, entry.isolate)
     return verdict.of_ending(entry.name, ending, _missing(entry, ending.report, source))
 
 
