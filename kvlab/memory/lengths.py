@@ -32,10 +32,12 @@ def lesson_trace(seed: int = LESSON_SEED) -> Trace:
 
 
 def sharegpt_like(n: int, seed: int) -> Trace:
-    """`n` requests as long as those of ShareGPT: mean prompt 161 and mean answer 338 tokens, at most 2,048 together.
+    """`n` requests as long as those of ShareGPT: mean prompt 161 and mean answer 338 tokens, at most 2,048
+    together.
 
-    The means are those of Kwon et al. 2023 (arXiv 2309.06180, figure 11). That they are log-normal is our choice, and so
-    are the spreads: with them a replay of the paper's experiment gives its bars and its numbers of running requests.
+    The means are those of Kwon et al. 2023 (arXiv 2309.06180, figure 11). That they are log-normal is our choice,
+    and so are the spreads: with them a replay of the paper's experiment gives its bars and its numbers of running
+    requests.
     """
     return _log_normal("sharegpt-like", n, seed, prompt=(4.615, 1.0), answer=(5.48, 0.85))
 

@@ -149,6 +149,8 @@ class _Paged:
             try:
                 self.manager.append(number)
             except OutOfBlocks:
+                if len(self.running) == 1:  # to preempt itself would only bring it back here, for ever
+                    raise UsageError(f"a request outgrew all {self.manager.pool.num_blocks} blocks on its own") from None
                 self._preempt_newest()
                 continue
             request, generated = self.running[number]

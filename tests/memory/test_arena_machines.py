@@ -128,7 +128,7 @@ class BuddyMachine(ArenaMachine):
         assert self.arena.holes == sorted((start, size) for size, start in self.free_pieces())
 
 
-STEPS = settings(max_examples=60, stateful_step_count=40, deadline=None)
+STEPS = settings(max_examples=50, stateful_step_count=35, deadline=None)
 
 FitMachine.TestCase.settings = STEPS
 TestArenaInAnyOrder = FitMachine.TestCase

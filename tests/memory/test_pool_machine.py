@@ -104,5 +104,5 @@ class PoolMachine(RuleBasedStateMachine):
             assert self.pool.ref_count(block) == holders + (block == self.null)
 
 
-PoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+PoolMachine.TestCase.settings = settings(max_examples=70, stateful_step_count=35, deadline=None)
 TestPoolInAnyOrder = PoolMachine.TestCase

@@ -48,7 +48,7 @@ def means(trace: Trace) -> tuple[float, float]:
 
 
 def test_sharegpt_like_lengths_have_the_papers_means() -> None:
-    trace = sharegpt_like(50_000, 0)
+    trace = sharegpt_like(30_000, 0)
     assert means(trace) == pytest.approx((161.3, 338.0), rel=0.02)
     assert max(request.total for request in trace) <= 2048
     assert max(request.prompt for request in trace) <= 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab.errors import UsageError
@@ -26,7 +26,8 @@ def requests(draw: st.DrawFn) -> Request:
     return Request(prompt, draw(st.integers(0, 10_000)), draw(st.floats(0, 1e9)), segments)
 
 
-@given(st.text(), st.lists(requests()))
+@settings(max_examples=40)
+@given(st.text(), st.lists(requests(), max_size=8))
 def test_a_saved_trace_is_loaded_as_it_was(tmp_path_factory, name: str, rows: list[Request]) -> None:
     trace = Trace(name, tuple(sorted(rows, key=lambda request: request.arrival)))
     path = tmp_path_factory.getbasetemp() / "trace.json"
