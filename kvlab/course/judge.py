@@ -26,14 +26,16 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
 
 
 def _missing(entry: Exercise, report: dict[str, Any], source: Source | None) -> str | None:
-    """The first method that the exercise needs and that the learner has not written yet."""
+    """The first method (or property) that the exercise needs and that the learner has not written yet."""
     finished = part_of(entry)
     if source is None or not isinstance(finished, type):
         return None
     needed = [name for name in untouched_methods(source.node) if hasattr(finished, name)]
     if not needed and report.get("missing") and hasattr(finished, report["missing"]):
         needed = [report["missing"]]
-    return needed[0] if needed else None
+    if not needed:
+        return None
+    return f"{needed[0]}()" if callable(getattr(finished, needed[0])) else needed[0]
 
 
 def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdict, Source | None]:

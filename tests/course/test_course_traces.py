@@ -79,9 +79,7 @@ class Late(small.Shelf):
 
 
 def test_a_long_trace_is_packed_into_the_lines_there_are_and_help_shows_all_of_it():
-    started = time.monotonic()
     verdict = judge(HIDDEN, Late)
-    assert time.monotonic() - started < 2
     assert fits(verdict.text) and "; p.take(0)" in verdict.text
     assert verdict.details.count("p.take(") >= 7
 
