@@ -44,12 +44,22 @@ def passed(name: str, checks: Sequence[str]) -> Verdict:
 def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = None, invariant: str | None = None,
            next: str | None = None, details: str = "", mistake: int | None = None) -> Verdict:
     """✗ with what was seen, the shortest trace that shows it, what it looks like, and what to do next."""
-    head = wrapped(f"✗ {title}", 3)
+    head = _headline(title)
     body = wrapped(says, 2, "  ") if says else []
     _cite(body or head, invariant)
     last = f"  {_advice(next)}hint() · help_me()"
     room = LINES - len(head) - len(body) - 1
     return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)
+
+
+def _headline(title: str) -> list[str]:
+    """The first sentence in at most 3 lines; one that does not fit on a line breaks where the expectation begins."""
+    whole = wrapped(f"✗ {title}", 3)
+    seen, comma, expected = title.rpartition(", expected ")
+    if len(whole) == 1 or not comma:
+        return whole
+    head = wrapped(f"✗ {seen},", 2)
+    return [*head, *wrapped(f"expected {expected}", 3 - len(head), "  ")]
 
 
 def _cite(lines: list[str], invariant: str | None) -> None:
@@ -85,14 +95,15 @@ def _packed(trace: Sequence[str]) -> list[str]:
 
 
 def of_ending(name: str, ending: Ending, missing: str | None = None) -> Verdict:
-    """The verdict on a check, however it ended. `missing`: a method that is still empty, which is said first."""
+    """The verdict on a check, however it ended. `missing`: a method that is still empty, such as "take()",
+    which is said first."""
     report = ending.report
     if ending.how == "done" and report.get("passed") is not None:
         return passed(name, report["passed"])
     if ending.how == "interrupted":
         return failed(name, f"{name}: the check was interrupted, so it did not count.")
     if missing:
-        return failed(name, f"{name}: {missing}() is not written yet.", details=report.get("details", ""))
+        return failed(name, f"{name}: {missing} is not written yet.", details=report.get("details", ""))
     if "title" in report:
         return _of_report(name, report)
     return failed(name, f"{report.get('trying', name)} {_reason(ending.how)}.")
