@@ -14,6 +14,7 @@ from kvlab.errors import KVLabError
 COMMANDS = {
     "start": "copy the labs into a folder of yours, never overwriting, and open JupyterLab on the first",
     "doctor": "print what a bug report needs: versions, machine, which mode the labs run in",
+    "generate": "ask a model (a folder, a hub id, or the course's own) and see the answer come, on paged memory",
     "progress": "show the course at a glance: what passed, what is left",
     "reset": "put an exercise back as it was, after a backup of the notebook",
     "catch-up": "fill in the solutions of the labs before LAB, for someone joining late",

@@ -49,7 +49,8 @@ def paged_attention(
     output = query.new_empty(len(query), query.shape[1], value_pool.shape[-1])
     lse = query.new_empty(query.shape[:2], dtype=torch.float32) if return_lse else None
     for group in plan.groups(window):
-        queries = query.index_select(0, group.rows).view(group.sequences, group.queries, *query.shape[1:])
+        queries = query[group.span] if group.span else query.index_select(0, group.rows)
+        queries = queries.view(group.sequences, group.queries, *query.shape[1:])
         key, value = gather_group(key_pool, group), gather_group(value_pool, group)
         if softcap is None and sinks is None and not return_lse:
             found, found_lse = _fused(queries, key, value, group, scale), None
@@ -93,6 +94,9 @@ def gather_group(pool: Tensor, group: Group) -> Tensor:
 
 def _put(output: Tensor, found: Tensor, group: Group) -> None:
     found = found.flatten(0, 1)
+    if group.span:
+        output[group.span] = found
+        return
     rows = group.rows
     if group.real is not None:
         found, rows = found.index_select(0, group.real), rows.index_select(0, group.real)

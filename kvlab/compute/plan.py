@@ -7,11 +7,11 @@ waste calls; `SLACK` is where the two were equal when it was measured.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 SLACK = 4000  # padded work, in units of `_work`, that costs about as much as one more group
@@ -26,10 +26,10 @@ def _work(queries: int, keys: int) -> int:
 class Group:
     """Sequences that are attended together: `sequences` x `queries` x `keys`, all padded to the longest.
 
-    rows: rows of the flattened batch, `[sequences * queries]` int64; padding repeats a sequence's last row.
-    real: which of those are not padding, int64, or None if all are.
+    rows: rows of the flattened batch, `[sequences * queries]` int64; padding repeats a sequence's last row. span: where they
+    lie, if they are neighbours and in order. real: which of `rows` are not padding, int64, or None if all are.
     blocks: blocks to gather, `[sequences * keys / block_size]` int64; padding names block 0.
-    stale: gathered key rows that no token of the sequence fills, int64: to be zeroed, whatever they hold (I6).
+    stale: gathered key rows that no token of the sequence fills, int64: to be zeroed, whatever they hold (I6); or None.
     visible: `[sequences, 1, queries, keys]` bool. blind: rows `[sequences, queries]` that see no key at all, or None.
     """
 
@@ -37,6 +37,7 @@ class Group:
     queries: int
     keys: int
     rows: Tensor
+    span: slice | None
     real: Tensor | None
     blocks: Tensor
     stale: Tensor | None
@@ -61,13 +62,15 @@ class AttentionPlan:
 
     def __init__(
         self,
-        tables: np.ndarray,
-        query_lengths: Sequence[int],
-        context_lengths: Sequence[int],
+        tables: ArrayLike,
+        query_lengths: ArrayLike,
+        context_lengths: ArrayLike,
         block_size: int,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.tables = np.asarray(tables, dtype=np.int64)
+        self.tables = np.asarray(tables)
+        if not self.tables.size:  # nobody has a block: a column that is never read keeps the arithmetic simple
+            self.tables = np.zeros((len(self.tables), 1), dtype=np.int64)
         self.queries = np.asarray(query_lengths, dtype=np.int64)
         self.contexts = np.asarray(context_lengths, dtype=np.int64)
         self.starts = np.cumsum(self.queries) - self.queries
@@ -81,17 +84,17 @@ class AttentionPlan:
             self._groups[window] = [self._group(members, window) for members in self._members(window)]
         return self._groups[window]
 
-    def _seen(self, window: int | None) -> np.ndarray:
-        """Keys that a sequence's queries see together."""
-        return self.contexts if window is None else np.minimum(self.contexts, self.queries + window - 1)
-
     def _members(self, window: int | None) -> list[np.ndarray]:
-        seen = self._seen(window)
+        """Sequences sorted by size, cut where one more would be padded too much. Decoding ones stay among themselves."""
+        seen = self.contexts if window is None else np.minimum(self.contexts, self.queries + window - 1)
         order = np.lexsort((-seen, -self.queries))
         order = order[self.queries[order] > 0]
-        cuts, count, wide, long = [], 0, 0, 0
-        for position, (queries, keys) in enumerate(zip(self.queries[order].tolist(), seen[order].tolist(), strict=True)):
-            padding = (count + 1) * _work(max(wide, queries), max(long, keys)) - count * _work(wide, long) - _work(queries, keys)
+        cuts: list[int] = []
+        count, wide, long = 0, 0, 0
+        sizes = zip(self.queries[order].tolist(), seen[order].tolist(), strict=True)
+        for position, (queries, keys) in enumerate(sizes):
+            grown = (count + 1) * _work(max(wide, queries), max(long, keys))
+            padding = grown - count * _work(wide, long) - _work(queries, keys)
             if count and (padding * (len(order) - position) > SLACK or (queries == 1) != (wide == 1)):
                 cuts.append(position)
                 count, wide, long = 0, 0, 0
@@ -99,38 +102,55 @@ class AttentionPlan:
         return np.split(order, cuts) if len(order) else []
 
     def _group(self, members: np.ndarray, window: int | None) -> Group:
-        size = self.block_size
-        queries, contexts = self.queries[members], self.contexts[members]
-        begin = np.zeros_like(contexts)  # the first block that any query of the sequence sees
-        if window is not None:
-            begin = np.maximum(contexts - queries - window + 1, 0) // size
-        end = -(-contexts // size)
-        column = begin[:, None] + np.arange(max(1, int((end - begin).max())))
-        inside = column < end[:, None]
-        blocks = np.zeros_like(column)
-        blocks[inside] = self.tables[np.broadcast_to(members[:, None], column.shape)[inside], column[inside]]
-        key_at = (column[:, :, None] * size + np.arange(size)).reshape(len(members), -1)
-        stale = np.flatnonzero(key_at >= contexts[:, None])
-        step = np.arange(int(queries.max()))
-        padded = step >= queries[:, None]
-        step = np.minimum(step, queries[:, None] - 1)
-        query_at = contexts[:, None] - queries[:, None] + step
+        blocks, key_at, stale = self._keys_of(members, window)
+        query_at, rows, real = self._queries_of(members)
         blind = query_at < 0
         query_at = np.maximum(query_at, 0)  # a blind row looks at a zeroed key; its output is overwritten
         visible = key_at[:, None, :] <= query_at[:, :, None]
         if window is not None:
             visible &= key_at[:, None, :] > query_at[:, :, None] - window
+        neighbours = real is None and bool((np.diff(rows) == 1).all())
         return Group(
             sequences=len(members),
-            queries=step.shape[1],
+            queries=query_at.shape[1],
             keys=key_at.shape[1],
-            rows=self._tensor((self.starts[members][:, None] + step).reshape(-1)),
-            real=self._tensor(np.flatnonzero(~padded)) if padded.any() else None,
-            blocks=self._tensor(blocks.reshape(-1)),
+            rows=self._tensor(rows),
+            span=slice(int(rows[0]), int(rows[-1]) + 1) if neighbours else None,
+            real=None if real is None else self._tensor(real),
+            blocks=self._tensor(blocks),
             stale=self._tensor(stale) if len(stale) else None,
             visible=self._tensor(visible[:, None]),
             blind=self._tensor(blind) if blind.any() else None,
         )
+
+    def _keys_of(self, members: np.ndarray, window: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Blocks to gather, the position of each gathered key `[members, keys]`, and the rows among them that are no tokens."""
+        size, contexts = self.block_size, self.contexts[members]
+        end = -(-contexts // size)
+        if window is None:
+            begin, most = None, int(end.max())
+        else:  # nothing is read before the first block that any query of the sequence sees
+            begin = np.maximum(contexts - self.queries[members] - window + 1, 0) // size
+            most = int((end - begin).max())
+        column = np.arange(max(1, most))[None] + (0 if begin is None else begin[:, None])
+        inside = column < end[:, None]
+        column = np.broadcast_to(column, inside.shape)
+        taken = self.tables[members[:, None], np.minimum(column, self.tables.shape[1] - 1)]
+        key_at = (column[:, :, None] * size + np.arange(size)).reshape(len(members), -1)
+        stale = np.flatnonzero(key_at >= contexts[:, None])
+        return np.where(inside, taken, 0).astype(np.int64).reshape(-1), key_at, stale
+
+    def _queries_of(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The position of each query `[members, queries]`, its row in the batch, and which rows are real, if not all."""
+        starts, queries, contexts = self.starts[members], self.queries[members], self.contexts[members]
+        widest = int(queries.max())
+        if widest == 1:
+            return contexts[:, None] - 1, starts, None
+        step = np.arange(widest)
+        padded = step >= queries[:, None]
+        step = np.minimum(step, queries[:, None] - 1)
+        real = np.flatnonzero(~padded) if padded.any() else None
+        return (contexts - queries)[:, None] + step, (starts[:, None] + step).reshape(-1), real
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -50,24 +50,33 @@ def flatten(rows: Sequence[Row], block_size: int, device: torch.device | str = "
     lengths = [len(row.tokens) for row in rows]
     if not rows or not all(lengths):
         raise UsageError(f"a step runs rows of at least 1 token each, not of {lengths}")
+    tokens: list[int] = []
+    slots: list[int] = []
+    for row in rows:
+        tokens += row.tokens
+        slots += row.slots if isinstance(row.slots, list) else np.asarray(row.slots).tolist()
     stops = np.cumsum(lengths)
-    contexts = [row.start + length for row, length in zip(rows, lengths, strict=True)]
-    tables = np.zeros((len(rows), max(1, *(len(row.table) for row in rows))), dtype=np.int32)
-    for i, row in enumerate(rows):
-        tables[i, : len(row.table)] = row.table
-    positions = np.arange(stops[-1]) + np.repeat(np.array(contexts) - stops, lengths)
-    wanted = [stop - 1 for stop, row in zip(stops.tolist(), rows, strict=True) if row.wants_logits]
+    contexts = np.array([row.start for row in rows]) + lengths
+    tables = _tables([row.table for row in rows])
+    wanted = [i for i, row in enumerate(rows) if row.wants_logits]
 
-    def on(array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(device)
+    def on(array: np.ndarray, dtype: type) -> Tensor:
+        return torch.from_numpy(array.astype(dtype)).to(device)
 
     return Batch(
-        token_ids=torch.tensor([[token for row in rows for token in row.tokens]], device=device),
-        positions=on(positions[None]),
-        slots=on(np.concatenate([np.asarray(row.slots, dtype=np.int64) for row in rows])),
-        tables=on(tables),
-        query_start=on(np.concatenate([[0], stops]).astype(np.int32)),
-        context_lengths=torch.tensor(contexts, dtype=torch.int32, device=device),
-        logit_rows=torch.tensor(wanted, dtype=torch.int64, device=device),
+        token_ids=on(np.array([tokens]), np.int64),
+        positions=on((np.arange(len(tokens)) + np.repeat(contexts - stops, lengths))[None], np.int64),
+        slots=on(np.array(slots), np.int64),
+        tables=on(tables, np.int32),
+        query_start=on(np.append(0, stops), np.int32),
+        context_lengths=on(contexts, np.int32),
+        logit_rows=on(stops[wanted] - 1, np.int64),
         plan=AttentionPlan(tables, lengths, contexts, block_size, device),
     )
+
+
+def _tables(tables: Sequence[Sequence[int]]) -> np.ndarray:
+    """`[S, max_blocks]`, the rest of each row 0."""
+    width = max(1, max(map(len, tables)))
+    filled = [table if len(table) == width else [*table, *[0] * (width - len(table))] for table in tables]
+    return np.array(filled, dtype=np.int32)

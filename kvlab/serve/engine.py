@@ -191,10 +191,10 @@ class Engine:
                     count = min(left, generation.pending)
                     chosen.append((generation, count))
                     left -= count
-        return chosen
+        return sorted(chosen, key=lambda pair: (-pair[1], -pair[0].length))  # neighbours of a size are attended in place
 
     def _place(self, chosen: list[tuple[Generation, int]]) -> Batch:
-        rows = []
+        rows: list[Row] = []
         for generation, count in chosen:
             start, stop = generation.computed, generation.computed + count
             if generation.placed + 1 == stop and count == 1:
@@ -203,10 +203,10 @@ class Engine:
             else:  # a chunk, or tokens that have their slots from a step that failed
                 self.manager.extend(generation.id, max(0, stop - generation.placed))
                 generation.placed = max(stop, generation.placed)
-                slots = self.manager.slots(generation.id, start, stop)
+                slots = self.manager.slots(generation.id, start, stop).tolist()
             table = self.manager.table(generation.id)
-            if self.checked and list(slots) != slot_mapping(table, start, stop, self.block_size):
-                raise InvariantBroken("I4", f"request {generation.id!r}: slots {list(slots)} are not those of its table {table}")
+            if self.checked and slots != slot_mapping(table, start, stop, self.block_size):
+                raise InvariantBroken("I4", f"request {generation.id!r}: slots {slots} are not those of its table {table}")
             tokens = generation.pending_tokens(count)
             rows.append(Row(tokens, start, table, slots, wants_logits=count == generation.pending))
         return flatten(rows, self.block_size, self.paged.device)

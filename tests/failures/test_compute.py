@@ -101,6 +101,8 @@ def test_f24_a_batch_of_no_sequences_and_a_sequence_without_queries_are_legal():
     batch = Paged([5, 3], block_size=4)
     query, start = batch.queries([0, 2], 4)
     assert attend(batch, query, start)[0].shape == (2, 4, 8)
+    no_blocks = torch.zeros(1, 0, dtype=torch.int32), torch.tensor([0, 2]), torch.zeros(1, dtype=torch.int32)
+    assert not paged_attention(query, batch.key_pool, batch.value_pool, *no_blocks).any()
     none = torch.zeros(0, 4, 8)
     empty = torch.zeros(0, 2, dtype=torch.int32), torch.tensor([0]), torch.zeros(0, dtype=torch.int32)
     assert paged_attention(none, batch.key_pool, batch.value_pool, *empty).shape == (0, 4, 8)

@@ -1,0 +1,96 @@
+"""`kvlab generate`: one answer from any local or hub model, on paged memory, printed as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
+
+import kvlab
+from kvlab.errors import KVLabError
+from kvlab.memory import blocks_needed
+
+from .engine import Engine
+from .sampling import Sampling
+
+BLOCK_SIZE = 16
+DEFAULT_NEW_TOKENS = 256  # when the caller names no limit
+SHIPPED = Path(kvlab.__file__).parent / "models"
+
+
+class NoModel(KVLabError):
+    """A model or its tokenizer could not be loaded: the sentence says what was looked for."""
+
+
+def load(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer of a folder, of a model that ships with kvlab, or of a hub id. fp32 on the CPU, where it is exact."""
+    shipped = SHIPPED / name
+    source = str(shipped) if (shipped / "config.json").exists() else name
+    gpu = torch.cuda.is_available()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype="auto" if gpu else torch.float32)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise NoModel(f'no model "{name}" could be loaded as a folder or from the hub: {first}') from error
+    return model.to("cuda" if gpu else "cpu").eval(), tokenizer
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, raw: bool = False) -> list[int]:
+    """Token ids of a prompt; as the user's turn of a chat if the tokenizer has a template and `raw` is not asked for."""
+    if raw or not tokenizer.chat_template:
+        return list(tokenizer(prompt)["input_ids"])
+    chat = [{"role": "user", "content": prompt}]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def stream_text(tokenizer: PreTrainedTokenizerBase, tokens: Iterable[int]) -> Iterator[str]:
+    """Pieces of text as tokens come. A piece is held back while its last character is incomplete.
+
+    Everything since the last piece that ended a line is decoded again each time, since a token's text may depend on those
+    before it.
+    """
+    pending: list[int] = []
+    printed = ""
+    for token in tokens:
+        pending.append(token)
+        text = tokenizer.decode(pending, skip_special_tokens=True)
+        if text.endswith("\N{REPLACEMENT CHARACTER}"):
+            continue
+        yield text[len(printed) :]
+        pending, printed = ([], "") if text.endswith("\n") else (pending, text)
+    yield tokenizer.decode(pending, skip_special_tokens=True)[len(printed) :]
+
+
+def generate(
+    model: PreTrainedModel, ids: list[int], max_new_tokens: int | None = None, sampling: Sampling | None = None
+) -> Iterator[int]:
+    """Token ids of one answer, as they come, from a pool just large enough. By default as many as the model has room for."""
+    room = getattr(model.config, "max_position_embeddings", None) or len(ids) + DEFAULT_NEW_TOKENS
+    if max_new_tokens is None:
+        max_new_tokens = max(1, min(DEFAULT_NEW_TOKENS, room - len(ids)))
+    engine = Engine(model, max(1, blocks_needed(len(ids) + max(1, max_new_tokens), BLOCK_SIZE)), BLOCK_SIZE)
+    yield from engine.stream(engine.submit(ids, max_new_tokens, sampling or Sampling()))
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the answer to `options.prompt` as it is generated. What cannot be done raises a `KVLabError` that says so.
+
+    options: prompt, model, max_new_tokens (None: as many as there is room for), temperature, top_k, top_p, seed, raw.
+    """
+    sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    model, tokenizer = load(options.model)
+    tokens = generate(model, encode(tokenizer, prompt, options.raw), options.max_new_tokens, sampling)
+    for piece in stream_text(tokenizer, tokens):
+        print(piece, end="", flush=True)
+    print()
+    return 0
