@@ -27,20 +27,21 @@ def paged_attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Causal attention of a flattened batch: prefill, chunks of a prefill and decode rows side by side.
 
-    query: `[num_tokens, heads, head_dim]`, sequences back to back; the tokens of sequence s are rows `query_start[s]` to
-    `query_start[s + 1] - 1`, and they are the *last* tokens of its context. key_pool, value_pool:
-    `[num_blocks, block_size, kv_heads, head_dim]`, the two head dims may differ; `heads` is a multiple of `kv_heads` and
-    query head h reads KV head `h // (heads // kv_heads)`. block_tables: `[num_seqs, max_blocks]` int32. context_lengths:
+    query: `[num_tokens, heads, head_dim]`, sequences back to back; the tokens of sequence s are rows `query_start[s]`
+    to `query_start[s + 1] - 1`, and they are the *last* tokens of its context. key_pool, value_pool: `[num_blocks,
+    block_size, kv_heads, head_dim]`, the two head dims may differ; `heads` is a multiple of `kv_heads` and query head
+    h reads KV head `h // (heads // kv_heads)`. block_tables: `[num_seqs, max_blocks]` int32. context_lengths:
     `[num_seqs]` int32, the tokens that lie in the pools, those of `query` included.
 
-    scale: default `head_dim ** -0.5`. window: a token sees itself and the `window - 1` before it. softcap: scores become
-    `softcap * tanh(score / softcap)` (Gemma 2). sinks: `[heads]`, a score more in each softmax's sum (GPT-OSS). plan: of
-    this very batch, made once for all layers; the three integer tensors are not looked at then.
+    scale: default `head_dim ** -0.5`. window: a token sees itself and the `window - 1` before it. softcap: scores
+    become `softcap * tanh(score / softcap)` (Gemma 2). sinks: `[heads]`, a score more in each softmax's sum
+    (GPT-OSS). plan: of this very batch, made once for all layers; the three integer tensors are not looked at then.
 
-    Returns `[num_tokens, heads, value_dim]`, and with `return_lse` also the log of each softmax's sum (the sink's share
-    included), `[num_tokens, heads]` fp32. A row that sees no key gives 0 and -inf (or the sink alone). Padding entries of
-    `block_tables` are never read, and what lies beyond a sequence's length changes no bit of the result (I6), NaN and
-    infinities included. Shapes that do not fit, and block ids outside the pool, are refused with `UsageError`.
+    Returns `[num_tokens, heads, value_dim]`, and with `return_lse` also the log of each softmax's sum (the sink's
+    share included), `[num_tokens, heads]` fp32. A row that sees no key gives 0 and -inf (or the sink alone). Padding
+    entries of `block_tables` are never read, and what lies beyond a sequence's length changes no bit of the result
+    (I6), NaN and infinities included. Shapes that do not fit, and block ids outside the pool, are refused with
+    `UsageError`.
     """
     if plan is None:
         plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
@@ -66,8 +67,15 @@ def _plan(query: Tensor, pool: Tensor, tables: Tensor, query_start: Tensor, cont
     starts = query_start.tolist()
     if query.dim() != 3 or pool.dim() != 4 or query.shape[1] % pool.shape[2]:
         shapes = f"{tuple(query.shape)} and {tuple(pool.shape)}"
-        raise UsageError(f"queries [tokens, heads, dim] and keys [blocks, block_size, kv_heads, dim] do not fit: {shapes}")
-    if not starts or starts[0] or starts[-1] != len(query) or not len(starts) - 1 == len(tables) == len(context_lengths):
+        raise UsageError(
+            f"queries [tokens, heads, dim] and keys [blocks, block_size, kv_heads, dim] do not fit: {shapes}"
+        )
+    if (
+        not starts
+        or starts[0]
+        or starts[-1] != len(query)
+        or not len(starts) - 1 == len(tables) == len(context_lengths)
+    ):
         raise UsageError(f"query_start {starts} does not cut {len(query)} rows into {len(tables)} sequences")
     lengths = [stop - start for start, stop in zip(starts, starts[1:], strict=False)]
     contexts = context_lengths.tolist()
@@ -81,7 +89,9 @@ def _refuse_unknown_blocks(plan: AttentionPlan, window: int | None, num_blocks: 
     for group in plan.groups(window):
         low, high = int(group.blocks.min()), int(group.blocks.max())
         if low < 0 or high >= num_blocks:
-            raise UsageError(f"block {low if low < 0 else high} does not exist: the pool has blocks 0 to {num_blocks - 1}")
+            raise UsageError(
+                f"block {low if low < 0 else high} does not exist: the pool has blocks 0 to {num_blocks - 1}"
+            )
 
 
 def gather_group(pool: Tensor, group: Group) -> Tensor:
@@ -113,7 +123,9 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, group: Group, scale: float
         output = attend(packed, key, value, attn_mask=bias, scale=scale).reshape(n, 1, heads, -1)
     else:
         grouped = heads != key.shape[1]
-        output = attend(query.transpose(1, 2), key, value, attn_mask=bias, scale=scale, enable_gqa=grouped).transpose(1, 2)
+        output = attend(query.transpose(1, 2), key, value, attn_mask=bias, scale=scale, enable_gqa=grouped).transpose(
+            1, 2
+        )
     if group.blind is not None:
         output = output.masked_fill(group.blind[:, :, None, None], 0.0)
     return output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -54,7 +54,8 @@ _ENTRIES: dict[str, _Entry] = {}
 def register_backend(
     name: str, objection: Callable[[torch.device], str | None], load: Callable[[], PagedAttention]
 ) -> None:
-    """Offer an implementation. `objection(device)` says in a phrase why it cannot run there, or None; `load` imports it.
+    """Offer an implementation. `objection(device)` says in a phrase why it cannot run there, or None; `load` imports
+    it.
 
     Those registered later are preferred; "torch", the first, has no objection to any device.
     """
@@ -70,7 +71,7 @@ def choose_backend(device: torch.device | str = "cpu", requested: str | None = N
     requested = requested or os.environ.get("KVLAB_BACKEND")
     if requested:
         return _the_one(requested, device)
-    objections = []
+    objections: list[str] = []
     for name, entry in reversed(_ENTRIES.items()):
         objection = entry.objection(device)
         if objection is None:
@@ -89,4 +90,4 @@ def _the_one(name: str, device: torch.device) -> Backend:
     return Backend(name, f"{name}: asked for", _ENTRIES[name].load())
 
 
-register_backend("torch", lambda device: None, lambda: paged_attention)
+register_backend("torch", lambda device: None, lambda: cast(PagedAttention, paged_attention))

@@ -20,10 +20,10 @@ def attend_blockwise(
 ) -> tuple[Tensor, Tensor]:
     """One token's attention over the `length` tokens of its sequence, holding a single block of scores at a time.
 
-    query: `[heads, head_dim]`; pools: `[num_blocks, block_size, kv_heads, head_dim]`, dims of keys and values may differ.
-    Returns the output `[heads, value_dim]` and the log of the softmax's sum `[heads]`, both fp32; for length 0 these are 0
-    and -inf. Slots beyond `length` are cut off before they are read. Source: Milakov and Gimelshein 2018
-    (arXiv 1805.02867); FlashAttention, Dao et al. 2022, algorithm 1.
+    query: `[heads, head_dim]`; pools: `[num_blocks, block_size, kv_heads, head_dim]`, dims of keys and values may
+    differ. Returns the output `[heads, value_dim]` and the log of the softmax's sum `[heads]`, both fp32; for length
+    0 these are 0 and -inf. Slots beyond `length` are cut off before they are read. Source: Milakov and Gimelshein
+    2018 (arXiv 1805.02867); FlashAttention, Dao et al. 2022, algorithm 1.
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     kv_heads, block_size = key_pool.shape[2], key_pool.shape[1]
@@ -49,9 +49,9 @@ def attend_blockwise(
 def merge_partials(outputs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
     """Join what the same queries found in separate parts of the keys.
 
-    outputs: `[parts, ..., value_dim]`, each normalised within its part; lses: `[parts, ...]`, the logs of the parts' sums.
-    Returns the output and log-sum-exp over all keys, as if they had been attended at once. An empty part (-inf) counts for
-    nothing whatever its output holds, and empties merge into an empty: 0 and -inf.
+    outputs: `[parts, ..., value_dim]`, each normalised within its part; lses: `[parts, ...]`, the logs of the parts'
+    sums. Returns the output and log-sum-exp over all keys, as if they had been attended at once. An empty part (-inf)
+    counts for nothing whatever its output holds, and empties merge into an empty: 0 and -inf.
     """
     lse = torch.logsumexp(lses, 0)
     weights = torch.exp(lses - lse.masked_fill(lse == float("-inf"), 0.0))

@@ -26,9 +26,9 @@ class LayerShape(NamedTuple):
 def write_kv(key_pool: Tensor, value_pool: Tensor, key: Tensor, value: Tensor, slots: Tensor) -> None:
     """Write each token's key and value into its slot of the two pools, in place.
 
-    key_pool, value_pool: `[num_blocks, block_size, kv_heads, head_dim]`; key, value: `[num_tokens, kv_heads, head_dim]`;
-    slots: `[num_tokens]` int64, `block * block_size + offset`. A slot of -1 writes nothing (torch would take it for the
-    last slot). A slot beyond the pool is refused with `UsageError` before anything is written.
+    key_pool, value_pool: `[num_blocks, block_size, kv_heads, head_dim]`; key, value: `[num_tokens, kv_heads,
+    head_dim]`; slots: `[num_tokens]` int64, `block * block_size + offset`. A slot of -1 writes nothing (torch would
+    take it for the last slot). A slot beyond the pool is refused with `UsageError` before anything is written.
     """
     capacity = key_pool.shape[0] * key_pool.shape[1]
     if len(slots) and int(slots.max()) >= capacity:
@@ -49,8 +49,8 @@ def store(pool: Tensor, rows: Tensor, slots: Tensor) -> None:
 def gather_kv(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tensor:
     """The first `length` tokens of a sequence, `[length, kv_heads, head_dim]`, collected through its block table.
 
-    pool: `[num_blocks, block_size, kv_heads, head_dim]`. Entries of `table` after the last block that is needed are never
-    read, whatever they are. A table that is too short is refused with `UsageError`.
+    pool: `[num_blocks, block_size, kv_heads, head_dim]`. Entries of `table` after the last block that is needed are
+    never read, whatever they are. A table that is too short is refused with `UsageError`.
     """
     needed = blocks_needed(length, pool.shape[1])
     if needed > len(table):

@@ -1,8 +1,8 @@
 """How a flattened batch is cut into padded groups, decided once a step with integers and used by every layer.
 
-The rows of a batch differ in length, torch's kernels want rectangles. A group is a set of sequences of about the same size:
-their blocks are gathered side by side, `[sequences, keys]`, and what sticks out is masked. Few groups waste padding, many
-waste calls; `SLACK` is where the two were equal when it was measured.
+The rows of a batch differ in length, torch's kernels want rectangles. A group is a set of sequences of about the same
+size: their blocks are gathered side by side, `[sequences, keys]`, and what sticks out is masked. Few groups waste
+padding, many waste calls; `SLACK` is where the two were equal when it was measured.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def _work(queries: int, keys: int) -> int:
 class Group:
     """Sequences that are attended together: `sequences` x `queries` x `keys`, all padded to the longest.
 
-    rows: rows of the flattened batch, `[sequences * queries]` int64; padding repeats a sequence's last row. span: where they
-    lie, if they are neighbours and in order. real: which of `rows` are not padding, int64, or None if all are.
-    blocks: blocks to gather, `[sequences * keys / block_size]` int64; padding names block 0.
-    stale: gathered key rows that no token of the sequence fills, int64: to be zeroed, whatever they hold (I6); or None.
-    visible: `[sequences, 1, queries, keys]` bool. blind: rows `[sequences, queries]` that see no key at all, or None.
+    rows: rows of the flattened batch, `[sequences * queries]` int64; padding repeats a sequence's last row. span:
+    where they lie, if they are neighbours and in order. real: which of `rows` are not padding, int64, or None if all
+    are. blocks: blocks to gather, `[sequences * keys / block_size]` int64; padding names block 0. stale: gathered key
+    rows that no token of the sequence fills, int64: to be zeroed, whatever they hold (I6); or None. visible:
+    `[sequences, 1, queries, keys]` bool. blind: rows `[sequences, queries]` that see no key at all, or None.
     """
 
     sequences: int
@@ -85,7 +85,7 @@ class AttentionPlan:
         return self._groups[window]
 
     def _members(self, window: int | None) -> list[np.ndarray]:
-        """Sequences sorted by size, cut where one more would be padded too much. Decoding ones stay among themselves."""
+        """Sequences sorted by size, cut where one more means too much padding. Decoding ones stay by themselves."""
         seen = self.contexts if window is None else np.minimum(self.contexts, self.queries + window - 1)
         order = np.lexsort((-seen, -self.queries))
         order = order[self.queries[order] > 0]
@@ -124,7 +124,7 @@ class AttentionPlan:
         )
 
     def _keys_of(self, members: np.ndarray, window: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Blocks to gather, the position of each gathered key `[members, keys]`, and the rows among them that are no tokens."""
+        """Blocks to gather, positions of the gathered keys `[members, keys]`, and which of these rows are no tokens."""
         size, contexts = self.block_size, self.contexts[members]
         end = -(-contexts // size)
         if window is None:
@@ -141,7 +141,7 @@ class AttentionPlan:
         return np.where(inside, taken, 0).astype(np.int64).reshape(-1), key_at, stale
 
     def _queries_of(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The position of each query `[members, queries]`, its row in the batch, and which rows are real, if not all."""
+        """Positions of the queries `[members, queries]`, their rows in the batch, and which are real, if not all."""
         starts, queries, contexts = self.starts[members], self.queries[members], self.contexts[members]
         widest = int(queries.max())
         if widest == 1:

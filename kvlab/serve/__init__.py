@@ -1,1 +1,26 @@
-"""Serving a real model on paged memory."""
+"""Serving a real model on paged memory.
+
+The public names are loaded when they are first asked for, since they bring torch and transformers with them, which the
+scheduler and the simulator do without.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_HOMES = {
+    "Engine": "engine",
+    "NeverFits": "engine",
+    "GenerateCache": "hf_cache",
+    "Generation": "request",
+    "PagedModel": "hf",
+    "Sampling": "sampling",
+    "Unsupported": "hf_support",
+}
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

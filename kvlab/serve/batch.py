@@ -16,9 +16,9 @@ from kvlab.errors import UsageError
 class Row(NamedTuple):
     """The tokens of one sequence that run in this step: a whole prompt, a chunk of it, or the token sampled last.
 
-    tokens: their ids. start: the position of the first, which is the number of tokens in the pools already. table: the
-    sequence's blocks, enough for `start + len(tokens)` tokens. slots: where keys and values go, one a token, -1 for nowhere.
-    wants_logits: whether the last token's logits are asked for.
+    tokens: their ids. start: the position of the first, which is the number of tokens in the pools already. table:
+    the sequence's blocks, enough for `start + len(tokens)` tokens. slots: where keys and values go, one a token, -1
+    for nowhere. wants_logits: whether the last token's logits are asked for.
     """
 
     tokens: Sequence[int]
@@ -31,8 +31,9 @@ class Row(NamedTuple):
 class Batch(NamedTuple):
     """Rows back to back. T tokens, S sequences.
 
-    token_ids, positions: `[1, T]` int64; slots: `[T]` int64; tables: `[S, max_blocks]` int32; query_start: `[S + 1]` int32;
-    context_lengths: `[S]` int32; logit_rows: which of the T have logits asked for, int64. plan: how they are attended.
+    token_ids, positions: `[1, T]` int64; slots: `[T]` int64; tables: `[S, max_blocks]` int32; query_start: `[S + 1]`
+    int32; context_lengths: `[S]` int32; logit_rows: which of the T have logits asked for, int64. plan: how they are
+    attended.
     """
 
     token_ids: Tensor

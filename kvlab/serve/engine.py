@@ -1,11 +1,12 @@
 """The first engine: continuous batching of prefill and decode on paged memory, by admission and completion alone.
 
-*Which requests are admitted.* Nothing is preempted here, so a request that runs must be able to finish. How long it gets is
-not known, only the most that it may: `prompt + max_new_tokens - 1` tokens have keys to keep (the last token sampled is never
-run). The engine *promises* that many blocks to each running request and admits the next one, first come first served, when
-the pool can keep every promise at once. Blocks are still *taken* one by one as tokens come, so what is promised and never
-used costs admission, but no memory is written for it. Anything less careful is not honest without preemption: two requests
-that each need one more block, with none free, wait for each other for ever. (That price is what lab 08 removes.)
+*Which requests are admitted.* Nothing is preempted here, so a request that runs must be able to finish. How long it
+gets is not known, only the most that it may: `prompt + max_new_tokens - 1` tokens have keys to keep (the last token
+sampled is never run). The engine *promises* that many blocks to each running request and admits the next one, first
+come first served, when the pool can keep every promise at once. Blocks are still *taken* one by one as tokens come,
+so what is promised and never used costs admission, but no memory is written for it. Anything less careful is not
+honest without preemption: two requests that each need one more block, with none free, wait for each other for ever.
+(That price is what lab 08 removes.)
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class NeverFits(UsageError):
 class Engine:
     """Serves one Hugging Face causal language model (see `PagedModel` for which) from a pool of `num_blocks` blocks.
 
-    max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token each, and
-    prompts share what is left, in chunks. manager: a stand-in for `BlockManager`; attention: for `paged_attention`; both may be
-    a learner's. checked: `check()` runs after every step.
+    max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token
+    each, and prompts share what is left, in chunks. manager: a stand-in for `BlockManager`; attention: for
+    `paged_attention`; both may be a learner's. checked: `check()` runs after every step.
     """
 
     def __init__(
@@ -81,20 +82,28 @@ class Engine:
     ) -> Generation:
         """Queue a request. Refused at once: `NeverFits` if it could never run, `UsageError` if it makes no sense.
 
-        prompt: token ids, at least one. eos: ids that end the answer; by default the model's own. stop: sequences of ids that
-        do. request_id: by default a number of its own.
+        prompt: token ids, at least one. eos: ids that end the answer; by default the model's own. stop: sequences of
+        ids that do. request_id: by default a number of its own.
         """
         if not prompt or max_new_tokens < 1:
-            raise UsageError(f"a request has at least 1 token and asks for at least 1, not {len(prompt)} and {max_new_tokens}")
+            raise UsageError(
+                f"a request has at least 1 token and asks for at least 1, not {len(prompt)} and {max_new_tokens}"
+            )
         if not 0 <= min(prompt) <= max(prompt) < self.paged.vocab_size:
-            raise UsageError(f"token ids go from 0 to {self.paged.vocab_size - 1}; the prompt has {min(prompt)} to {max(prompt)}")
+            raise UsageError(
+                f"token ids go from 0 to {self.paged.vocab_size - 1}; the prompt has {min(prompt)} to {max(prompt)}"
+            )
         request_id = next(self._ids) if request_id is None else request_id
         if any(request_id == other.id for other in itertools.chain(self.waiting, self.running)):
             raise UsageError(f"a request {request_id!r} is there already")
         kept = len(prompt) + max_new_tokens - 1
         promised = blocks_needed(kept, self.block_size)
         if promised > self.num_blocks:
-            raise NeverFits(f"blocks of {self.block_size} slots ({len(prompt)} + {max_new_tokens} tokens)", promised, self.num_blocks)
+            raise NeverFits(
+                f"blocks of {self.block_size} slots ({len(prompt)} + {max_new_tokens} tokens)",
+                promised,
+                self.num_blocks,
+            )
         if self.paged.max_positions is not None and kept > self.paged.max_positions:
             raise NeverFits("positions of the model", kept, self.paged.max_positions)
         ends = self.paged.eos if eos is None else frozenset(eos)
@@ -111,7 +120,8 @@ class Engine:
     def step(self) -> list[Generation]:
         """Admit, run one flattened batch, sample. Returns the generations that got a token.
 
-        If it is interrupted or fails, no token is lost or doubled: the next step runs the same tokens into the same slots.
+        If it is interrupted or fails, no token is lost or doubled: the next step runs the same tokens into the same
+        slots.
         """
         began = perf_counter()
         self._admit()
@@ -166,11 +176,13 @@ class Engine:
         for generation in self.running:
             tokens = self.manager.num_tokens(generation.id)
             if tokens != generation.placed or not generation.computed <= generation.placed <= generation.length:
-                detail = f"{tokens} in the table, {generation.placed} placed, {generation.computed} computed, {generation.length} in all"
-                raise InvariantBroken("I3", f"request {generation.id!r}: tokens {detail}")
+                counts = f"{generation.placed} placed, {generation.computed} computed, {generation.length} in all"
+                raise InvariantBroken("I3", f"request {generation.id!r}: {tokens} tokens in the table, {counts}")
         promised = sum(generation.promised for generation in self.running)
         if promised != self._promised or promised > self.num_blocks:
-            raise InvariantBroken("I10", f"{promised} blocks are promised ({self._promised} counted), there are {self.num_blocks}")
+            raise InvariantBroken(
+                "I10", f"{promised} blocks are promised ({self._promised} counted), there are {self.num_blocks}"
+            )
 
     def _admit(self) -> None:
         """Move requests from waiting to running, oldest first, while every promise can be kept."""
@@ -183,7 +195,7 @@ class Engine:
             self.running.append(generation)
 
     def _choose(self) -> list[tuple[Generation, int]]:
-        """Who runs how many tokens: decoding requests one each, then prompts with what the budget leaves, oldest first."""
+        """Who runs how many tokens: decoding requests one each, then prompts with what is left, oldest first."""
         left, chosen = self.token_budget, []
         for decoding in (True, False):
             for generation in self.running:
@@ -191,7 +203,9 @@ class Engine:
                     count = min(left, generation.pending)
                     chosen.append((generation, count))
                     left -= count
-        return sorted(chosen, key=lambda pair: (-pair[1], -pair[0].length))  # neighbours of a size are attended in place
+        return sorted(
+            chosen, key=lambda pair: (-pair[1], -pair[0].length)
+        )  # neighbours of a size are attended in place
 
     def _place(self, chosen: list[tuple[Generation, int]]) -> Batch:
         rows: list[Row] = []
@@ -206,7 +220,9 @@ class Engine:
                 slots = self.manager.slots(generation.id, start, stop).tolist()
             table = self.manager.table(generation.id)
             if self.checked and slots != slot_mapping(table, start, stop, self.block_size):
-                raise InvariantBroken("I4", f"request {generation.id!r}: slots {slots} are not those of its table {table}")
+                raise InvariantBroken(
+                    "I4", f"request {generation.id!r}: slots {slots} are not those of its table {table}"
+                )
             tokens = generation.pending_tokens(count)
             rows.append(Row(tokens, start, table, slots, wants_logits=count == generation.pending))
         return flatten(rows, self.block_size, self.paged.device)

@@ -28,7 +28,7 @@ class NoModel(KVLabError):
 
 
 def load(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer of a folder, of a model that ships with kvlab, or of a hub id. fp32 on the CPU, where it is exact."""
+    """Model and tokenizer of a folder, of a model that ships with kvlab, or of a hub id. On the CPU in fp32."""
     shipped = SHIPPED / name
     source = str(shipped) if (shipped / "config.json").exists() else name
     gpu = torch.cuda.is_available()
@@ -40,40 +40,41 @@ def load(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise NoModel(f'no model "{name}" could be loaded as a folder or from the hub: {first}') from error
-    return model.to("cuda" if gpu else "cpu").eval(), tokenizer
+    torch.nn.Module.to(model, "cuda" if gpu else "cpu")
+    return model.eval(), tokenizer
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, raw: bool = False) -> list[int]:
-    """Token ids of a prompt; as the user's turn of a chat if the tokenizer has a template and `raw` is not asked for."""
+    """Token ids of a prompt: the user's turn of a chat if the tokenizer has a template, unless `raw`."""
     if raw or not tokenizer.chat_template:
         return list(tokenizer(prompt)["input_ids"])
     chat = [{"role": "user", "content": prompt}]
     text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return list(tokenizer(str(text), add_special_tokens=False)["input_ids"])
 
 
 def stream_text(tokenizer: PreTrainedTokenizerBase, tokens: Iterable[int]) -> Iterator[str]:
     """Pieces of text as tokens come. A piece is held back while its last character is incomplete.
 
-    Everything since the last piece that ended a line is decoded again each time, since a token's text may depend on those
-    before it.
+    Everything since the last piece that ended a line is decoded again each time, since a token's text may depend on
+    those before it.
     """
     pending: list[int] = []
     printed = ""
     for token in tokens:
         pending.append(token)
-        text = tokenizer.decode(pending, skip_special_tokens=True)
+        text = str(tokenizer.decode(pending, skip_special_tokens=True))
         if text.endswith("\N{REPLACEMENT CHARACTER}"):
             continue
         yield text[len(printed) :]
         pending, printed = ([], "") if text.endswith("\n") else (pending, text)
-    yield tokenizer.decode(pending, skip_special_tokens=True)[len(printed) :]
+    yield str(tokenizer.decode(pending, skip_special_tokens=True))[len(printed) :]
 
 
 def generate(
     model: PreTrainedModel, ids: list[int], max_new_tokens: int | None = None, sampling: Sampling | None = None
 ) -> Iterator[int]:
-    """Token ids of one answer, as they come, from a pool just large enough. By default as many as the model has room for."""
+    """Token ids of one answer, as they come, from a pool just large enough. By default, all there is room for."""
     room = getattr(model.config, "max_position_embeddings", None) or len(ids) + DEFAULT_NEW_TOKENS
     if max_new_tokens is None:
         max_new_tokens = max(1, min(DEFAULT_NEW_TOKENS, room - len(ids)))

@@ -1,7 +1,8 @@
 """The bridge to Hugging Face: an unmodified causal language model, run on flattened batches over our pools.
 
-The model is called with `cache=` an object of ours and with its attention set to the function registered here. In each layer
-the cache writes the new keys and values into the pools; the attention then reads all of them through the block tables.
+The model is called with `cache=` an object of ours and with its attention set to the function registered here. In
+each layer the cache writes the new keys and values into the pools; the attention then reads all of them through the
+block tables.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ def _attention(
     """transformers' attention interface: query `[1, heads, T, dim]` to `[1, T, heads, value_dim]`."""
     if kvlab_step is None:
         raise UsageError(f'the attention "{ATTENTION}" runs in PagedModel only: it needs block tables, not a mask')
-    odd = [name for name in ("position_bias", "attention_mask") if {**options, "attention_mask": attention_mask}.get(name) is not None]
-    if odd or options.get("is_causal") is False:
-        raise Unsupported(f"{type(module).__name__} asks for attention that is not plainly causal ({', '.join(odd) or 'is_causal=False'})")
+    if attention_mask is not None or options.get("position_bias") is not None or options.get("is_causal") is False:
+        raise Unsupported(f"{type(module).__name__} asks for attention with a mask or bias of its own")
+    layer: Any = module
     sinks = options.get("s_aux")
     output = kvlab_step.attend(
-        module.layer_idx,
+        layer.layer_idx,
         query,
         key,
         value,
         scale=scaling,
         window=options.get("sliding_window"),
         softcap=options.get("softcap"),
-        sinks=getattr(module, "sinks", None) if sinks is None else sinks,
+        sinks=getattr(layer, "sinks", None) if sinks is None else sinks,
     )
     return output, None
 
@@ -61,12 +62,13 @@ AttentionInterface.register(ATTENTION, _attention)
 
 
 class PagedModel:
-    """A Hugging Face causal language model whose keys and values live in `cache`, a `PagedCache` of `num_blocks` blocks.
+    """A Hugging Face causal language model whose keys and values live in `cache`, a `PagedCache` of `num_blocks`
+    blocks.
 
-    The model's own code and weights stay as they are; its attention setting and training flags are changed during `forward`
-    only, and restored whatever happens there. A model that would come out wrong is refused with `Unsupported`: one sentence,
-    when the object is made. attention: a stand-in for `kvlab.compute.paged_attention`, such as a learner's. fill: what the
-    pools hold at first.
+    The model's own code and weights stay as they are; its attention setting and training flags are changed during
+    `forward` only, and restored whatever happens there. A model that would come out wrong is refused with
+    `Unsupported`: one sentence, when the object is made. attention: a stand-in for `kvlab.compute.paged_attention`,
+    such as a learner's. fill: what the pools hold at first.
     """
 
     def __init__(
@@ -88,13 +90,15 @@ class PagedModel:
         arguments = inspect.signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in arguments else "past_key_values"
         self._keeps_logits = "logits_to_keep" in arguments
-        self._configs = list({id(part.config): part.config for part in model.modules() if hasattr(part, "config")}.values())
+        parts: list[Any] = [part for part in model.modules() if hasattr(part, "config")]
+        self._configs = list({id(part.config): part.config for part in parts}.values())
         self._probe()
 
     @property
     def vocab_size(self) -> int:
         """Token ids the model knows: 0 to this, exclusive."""
-        return self.model.get_input_embeddings().num_embeddings
+        embeddings: Any = self.model.get_input_embeddings()
+        return int(embeddings.weight.shape[0])
 
     @property
     def max_positions(self) -> int | None:
@@ -109,7 +113,7 @@ class PagedModel:
 
     def forward(self, batch: Batch) -> Tensor:
         """Run one step: write the batch's keys and values, and return `[len(logit_rows), vocab]` logits."""
-        arguments = {self._cache_name: self._step}
+        arguments: dict[str, Any] = {self._cache_name: self._step}
         if self._keeps_logits:
             arguments["logits_to_keep"] = batch.logit_rows
         with torch.inference_mode(), self._borrowed(), self._step.running(batch):
@@ -122,7 +126,7 @@ class PagedModel:
         return self.forward(flatten(rows, self.cache.block_size, self.device))
 
     def _probe(self) -> None:
-        """One token that is written nowhere: makes every layer's pools, and shows now whether the model comes to us for them."""
+        """One token that is written nowhere: it makes every layer's pools, and shows that the model uses them."""
         row = Row(tokens=[0], start=-1, table=[0], slots=[-1])  # a context of 0 tokens: nothing is read either
         batch = flatten([row], self.cache.block_size, self.device)
         self.forward(batch._replace(positions=torch.zeros_like(batch.positions)))

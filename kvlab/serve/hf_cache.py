@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -18,16 +18,19 @@ from kvlab.memory import BlockPool, blocks_needed, slot_mapping
 
 
 class GenerateCache(Cache):
-    """`model.generate(ids, cache=GenerateCache(num_blocks))`: keys and values in our blocks, attention as the model does it.
+    """`model.generate(ids, cache=GenerateCache(num_blocks))`: keys and values in our blocks, attention as the model
+    does it.
 
-    Each row of the batch has a block table. What a layer gets back is gathered through it, so the model's own attention
-    (eager, SDPA, any) computes what it always does, to the bit. Rows of a batch have one length: left padding takes slots.
-    `reorder_cache` (beam search) moves table entries and counts, not bytes; a block that several rows name is copied when
-    one of them writes into it (I5). `OutOfBlocks` when the pool cannot give what a step needs; the tables are then as they
-    were. `reset()` gives all blocks back, and the object can be used again.
+    Each row of the batch has a block table. What a layer gets back is gathered through it, so the model's own
+    attention (eager, SDPA, any) computes what it always does, to the bit. Rows of a batch have one length: left
+    padding takes slots. `reorder_cache` (beam search) moves table entries and counts, not bytes; a block that several
+    rows name is copied when one of them writes into it (I5). `OutOfBlocks` when the pool cannot give what a step
+    needs; the tables are then as they were. `reset()` gives all blocks back, and the object can be used again.
     """
 
-    def __init__(self, num_blocks: int, block_size: int = 16, *, fill: float = 0.0, pool: BlockPool | None = None) -> None:
+    def __init__(
+        self, num_blocks: int, block_size: int = 16, *, fill: float = 0.0, pool: BlockPool | None = None
+    ) -> None:
         super().__init__(layers=[])
         self.memory = PagedCache(num_blocks, block_size, fill=fill)
         self.pool = pool or BlockPool(num_blocks)
@@ -41,11 +44,13 @@ class GenerateCache(Cache):
         """Blocks that some row names, each counted once however many rows share it."""
         return self.pool.num_blocks - self.pool.num_free
 
-    def update(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
         """Store `[rows, kv_heads, new, dim]` keys and values, and return those of all tokens so far, same layout."""
         while len(self.layers) <= layer_idx:
             self.layers.append(PagedLayer(self, len(self.layers)))
-        return self.layers[layer_idx].update(key, value)
+        return cast(PagedLayer, self.layers[layer_idx]).update(key_states, value_states)
 
     def grow(self, rows: int, length: int) -> None:
         """Make room for `length` tokens in each of `rows` tables. The first layer of a step does it for all of them."""
@@ -111,7 +116,7 @@ class GenerateCache(Cache):
         for table in self.tables:
             self.pool.release(table[keep:])
             del table[keep:]
-        for layer in self.layers:
+        for layer in cast(list[PagedLayer], self.layers):
             layer.length = min(layer.length, self.length)
 
     def reset(self) -> None:
@@ -125,14 +130,16 @@ class GenerateCache(Cache):
         named = Counter(block for table in self.tables for block in table)
         for block in range(self.pool.num_blocks):
             if self.pool.ref_count(block) != named[block]:
-                raise InvariantBroken("I2", f"block {block} has count {self.pool.ref_count(block)}, {named[block]} entries name it")
+                raise InvariantBroken(
+                    "I2", f"block {block} has count {self.pool.ref_count(block)}, {named[block]} entries name it"
+                )
         needed = blocks_needed(self.length, self.block_size)
         if any(len(table) != needed for table in self.tables):
             raise InvariantBroken("I3", f"{self.length} tokens need {needed} entries in every table")
 
 
 class PagedLayer(CacheLayerMixin):
-    """One layer's view of a `GenerateCache`: how far it has got. The tables are the cache's, and common to all layers."""
+    """One layer's view of a `GenerateCache`: how far it has got. The tables are common to all layers."""
 
     is_croppable = True
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from kvlab.compute import AttentionPlan, PagedAttention, PagedCache
 from kvlab.compute.cache import store
+from kvlab.errors import UsageError
 
 from .batch import Batch
 from .hf_support import MissingFromCache, Unsupported
@@ -20,8 +21,9 @@ from .hf_support import MissingFromCache, Unsupported
 class FlatCache:
     """Writes each layer's new keys and values into the pools, and attends over the pools through the block tables.
 
-    latent: the model hands over MLA latents, and expands what `update` returns into heads (DeepSeek). Then `update` returns
-    the latents of every token in every context, and what the model makes of them is attended as a pool of one-token blocks.
+    latent: the model hands over MLA latents, and expands what `update` returns into heads (DeepSeek). Then `update`
+    returns the latents of every token in every context, and what the model makes of them is attended as a pool of
+    one-token blocks.
     """
 
     is_compileable = False
@@ -29,6 +31,9 @@ class FlatCache:
     def __init__(self, cache: PagedCache, attention: PagedAttention, planned: bool, latent: bool) -> None:
         self.cache, self.attention, self.planned, self.latent = cache, attention, planned, latent
         self.batch: Batch | None = None
+        self.written = self.attended = 0  # layers of this step that came to `update`, and to `attend`
+        self._keep: Tensor | None = None
+        self._expanded: _Expanded | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -45,7 +50,7 @@ class FlatCache:
         try:
             yield
         finally:
-            self.batch = self._expanded = self._keep = self._slots = None
+            self.batch = self._expanded = self._keep = None
 
     def refuse_bypass(self, name: str) -> None:
         """`Unsupported` if a layer wrote its keys but did not come to us for its attention, or none came at all."""
@@ -57,8 +62,10 @@ class FlatCache:
         """Asked by models that count positions themselves; they are given positions, so any number will do."""
         return 0
 
-    def update(self, key: Tensor, value: Tensor, layer_idx: int, *, kwargs: dict[str, Any], **_: Any) -> tuple[Tensor, Tensor]:
-        """Write `[1, kv_heads, T, dim]` keys and values to their slots, and tell the attention (by `kwargs`) where they are."""
+    def update(
+        self, key: Tensor, value: Tensor, layer_idx: int, *, kwargs: dict[str, Any], **_: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Write `[1, kv_heads, T, dim]` keys and values to their slots, and tell the attention by way of `kwargs`."""
         kwargs["kvlab_step"] = self
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
@@ -72,6 +79,8 @@ class FlatCache:
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """`[1, heads, T, dim]` queries to `[1, T, heads, value_dim]`, over everything that the block tables name."""
         batch = self.batch
+        if batch is None:
+            raise UsageError("attention over block tables needs a step that says where they are")
         self.attended += 1
         query = query[0].transpose(0, 1)
         if self._expanded is not None:
@@ -100,7 +109,7 @@ class _Expanded:
         self.plan = AttentionPlan(tables, batch.plan.queries, contexts, 1, device)
 
     def gather(self, pool: Tensor) -> Tensor:
-        """`[1, 1, N, dim]`, or one row of zeros when no sequence has a context (expanding nothing is not everyone's idea)."""
+        """`[1, 1, N, dim]`, or one row of zeros when no sequence has a context, which not every model could expand."""
         flat = pool.view(-1, *pool.shape[2:])
         rows = flat.index_select(0, self.slots) if len(self.slots) else flat.new_zeros(1, *flat.shape[1:])
         return rows.transpose(0, 1).unsqueeze(0)

@@ -28,7 +28,7 @@ def _objection(model: nn.Module) -> str | None:
         return "it takes more than text"
     kinds = set(getattr(config, "layer_types", None) or ()) - LAYER_TYPES
     if kinds:
-        return f"it has layers of the kind {', '.join(sorted(kinds))}, and only {' and '.join(sorted(LAYER_TYPES))} are paged"
+        return f"it has layers of the kind {', '.join(sorted(kinds))}; {' and '.join(sorted(LAYER_TYPES))} are paged"
     if getattr(config, "kv_sharing_modes", None) or getattr(config, "num_kv_shared_layers", 0):
         return "some of its layers read the keys of others"
     if getattr(config, "index_topk", None):

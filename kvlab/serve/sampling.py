@@ -16,9 +16,9 @@ from kvlab.errors import UsageError
 class Sampling:
     """How a request's tokens are chosen.
 
-    temperature: 0 is greedy; else logits are divided by it. top_k: only the k most likely tokens (0: all). top_p: only the most
-    likely tokens that together reach this probability, always at least one. As in transformers they apply in that order.
-    seed: the same seed gives the same tokens, whatever else is in the batch; None draws one.
+    temperature: 0 is greedy; else logits are divided by it. top_k: only the k most likely tokens (0: all). top_p:
+    only the most likely tokens that together reach this probability, always at least one. As in transformers they
+    apply in that order. seed: the same seed gives the same tokens, whatever else is in the batch; None draws one.
     """
 
     temperature: float = 0.0
@@ -58,7 +58,9 @@ def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[random.
 
 def _sampled(logits: Tensor, settings: list[Sampling], uniform: list[float]) -> list[int]:
     """Inverse transform sampling over the tokens sorted by probability, all rows at once."""
-    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(dim=-1, descending=True, stable=True)
+    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(
+        dim=-1, descending=True, stable=True
+    )
     rank = torch.arange(logits.shape[-1], device=logits.device)
     top_k = _column(logits, [s.top_k or logits.shape[-1] for s in settings])
     weights = scores.masked_fill(rank >= top_k, float("-inf")).softmax(-1)

@@ -2,11 +2,12 @@
 
     python -m tests.benchmarks.bench_engine [--rounds 1] [--requests 64] [--json PATH]
 
-Two loads of the course's performance page, on its tiny random Llama, in fp32 on one thread, greedy, EOS ignored: *mixed* (prompts
-of 50 to 400 tokens; answers mostly 8 to 40, a fifth of them 120 to 200) and *decode-heavy* (prompts of 8 to 32, same answers).
-Everybody's tokens are compared with those of one-by-one `generate()`. Figures are output tokens per CPU second; the systems take
-turns within each round, and only ratios within one run mean anything. "linear layers alone" runs nothing but the model's linear
-layers on batches of the very sizes that our engine had: no engine on these layers can be faster with that schedule.
+Two loads of the course's performance page, on its tiny random Llama, in fp32 on one thread, greedy, EOS ignored:
+*mixed* (prompts of 50 to 400 tokens; answers mostly 8 to 40, a fifth of them 120 to 200) and *decode-heavy* (prompts
+of 8 to 32, same answers). Everybody's tokens are compared with those of one-by-one `generate()`. Figures are output
+tokens per CPU second; the systems take turns within each round, and only ratios within one run mean anything. "linear
+layers alone" runs nothing but the model's linear layers on batches of the very sizes that our engine had: no engine
+on these layers can be faster with that schedule.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def load(count: int, low: int, high: int, seed: int = 5) -> list[Ask]:
 def tiny_llama() -> LlamaForCausalLM:
     """4 layers, hidden 256, 8 heads, 2 KV heads, seeded; it never ends by itself."""
     torch.manual_seed(0)
-    sizes = dict(hidden_size=256, intermediate_size=704, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=2)
+    sizes = dict(
+        hidden_size=256, intermediate_size=704, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=2
+    )
     model = LlamaForCausalLM(LlamaConfig(**sizes, head_dim=32, vocab_size=VOCAB, max_position_embeddings=1024)).eval()
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = 0
@@ -63,7 +66,11 @@ def tiny_llama() -> LlamaForCausalLM:
 
 def static(model: LlamaForCausalLM, asks: list[Ask], size: int, by_length: bool = False) -> Outcome:
     """`generate()` on batches of `size`, left-padded, each run to its longest answer."""
-    order = sorted(range(len(asks)), key=lambda i: (asks[i].answer, len(asks[i].prompt))) if by_length else list(range(len(asks)))
+    order = (
+        sorted(range(len(asks)), key=lambda i: (asks[i].answer, len(asks[i].prompt)))
+        if by_length
+        else list(range(len(asks)))
+    )
     tokens: list[list[int]] = [[] for _ in asks]
     began = process_time()
     for at in range(0, len(order), size):
@@ -86,7 +93,9 @@ def generate_batch(model: LlamaForCausalLM, asks: list[Ask], running: int) -> Ou
     )
     tokens: list[list[int]] = [[] for _ in asks]
     began = process_time()
-    with model.continuous_batching_context_manager(generation_config=config, continuous_batching_config=sizes) as manager:
+    with model.continuous_batching_context_manager(
+        generation_config=config, continuous_batching_config=sizes
+    ) as manager:
         for i, ask in enumerate(asks):
             manager.add_request(ask.prompt, request_id=str(i), max_new_tokens=ask.answer)
         left = len(asks)
@@ -184,7 +193,8 @@ def measure(asks: list[Ask], rounds: int) -> tuple[dict[str, float], dict[str, i
 def report(name: str, asks: list[Ask], rounds: int) -> dict[str, float]:
     """Measure, print a table of one load, and return the ratios that matter."""
     rates, right, planning = measure(asks, rounds)
-    print(f"\n{name}: {len(asks)} requests, {sum(len(a.prompt) for a in asks)} prompt and {sum(a.answer for a in asks)} output tokens")
+    prompts, answers = sum(len(ask.prompt) for ask in asks), sum(ask.answer for ask in asks)
+    print(f"\n{name}: {len(asks)} requests, {prompts} prompt tokens, {answers} output tokens")
     print(f"{'':24}{'tokens/s':>10}{'kvlab is':>12}{'same tokens':>14}")
     for system, rate in rates.items():
         same = f"{right[system]} of {len(asks)}" if system in right else ""

@@ -1,4 +1,4 @@
-"""Attention written token by token and head by head, from the formula alone: slow, plain, and sharing no code with kvlab."""
+"""Attention written token by token and head by head, from the formula alone. It shares no code with kvlab."""
 
 from __future__ import annotations
 
@@ -33,14 +33,27 @@ def attend(query, key, value, scale, window=None, softcap=None, sinks=None) -> t
 class Paged:
     """Random sequences written into shuffled blocks of pools that hold `fill` everywhere else."""
 
-    def __init__(self, lengths, block_size, kv_heads=2, key_dim=8, value_dim=8, fill=math.nan, seed=0, spare=3, dtype=torch.float32):
+    def __init__(
+        self,
+        lengths,
+        block_size,
+        kv_heads=2,
+        key_dim=8,
+        value_dim=8,
+        fill=math.nan,
+        seed=0,
+        spare=3,
+        dtype=torch.float32,
+    ):
         draw = torch.Generator().manual_seed(seed)
         needed = [-(-length // block_size) for length in lengths]
         num_blocks = sum(needed) + spare
         order = torch.randperm(num_blocks, generator=draw).tolist()
         self.key_pool = torch.full((num_blocks, block_size, kv_heads, key_dim), fill, dtype=dtype)
         self.value_pool = torch.full((num_blocks, block_size, kv_heads, value_dim), fill, dtype=dtype)
-        self.tables = torch.full((len(lengths), max(needed, default=0) + 2), 987_654_321, dtype=torch.int32)  # stale padding
+        self.tables = torch.full(
+            (len(lengths), max(needed, default=0) + 2), 987_654_321, dtype=torch.int32
+        )  # stale padding
         self.keys, self.values = [], []
         for i, (length, blocks) in enumerate(zip(lengths, needed, strict=True)):
             mine, order = order[:blocks], order[blocks:]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kvlab.compute import AttentionPlan, attend_blockwise, merge_partials, paged_attention
 from kvlab.errors import UsageError
-
 from tests.compute.reference import Paged
 
 OPTIONS = {
@@ -59,7 +58,9 @@ def test_any_batch_equals_the_formula(blocks, heads, window, seed):
     batch = Paged(lengths, block_size, kv_heads=heads[1], key_dim=4, value_dim=4, seed=seed)
     query, start = batch.queries([queries for _, queries in sequences], heads[0])
     expected, _ = batch.expected(query, start, scale=0.5, window=window)
-    torch.testing.assert_close(run(batch, query, start, scale=0.5, window=window).double(), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        run(batch, query, start, scale=0.5, window=window).double(), expected, atol=1e-5, rtol=1e-5
+    )
 
 
 def test_one_plan_serves_layers_with_and_without_a_window():

@@ -1,4 +1,4 @@
-"""Failures that other systems had where keys and values are read and written (numbers: the course's list of failures)."""
+"""Failures that other systems had where keys and values are read and written, by the course's own numbers."""
 
 from __future__ import annotations
 

@@ -47,11 +47,15 @@ CONFIGS = {
     "gemma2": lambda: Gemma2Config(
         **COMMON, head_dim=16, sliding_window=6, attn_logit_softcapping=2.0, query_pre_attn_scalar=8, layer_types=MIXED
     ),
-    "gemma3": lambda: Gemma3TextConfig(**COMMON, head_dim=16, sliding_window=6, query_pre_attn_scalar=8, layer_types=MIXED),
+    "gemma3": lambda: Gemma3TextConfig(
+        **COMMON, head_dim=16, sliding_window=6, query_pre_attn_scalar=8, layer_types=MIXED
+    ),
     "gpt_oss": lambda: GptOssConfig(
         **COMMON, head_dim=16, sliding_window=6, num_local_experts=4, num_experts_per_tok=2, layer_types=MIXED
     ),
-    "deepseek_v2": lambda: DeepseekV2Config(**{**COMMON, "num_key_value_heads": 4}, **MLA, **ROUTED, topk_method="greedy"),
+    "deepseek_v2": lambda: DeepseekV2Config(
+        **{**COMMON, "num_key_value_heads": 4}, **MLA, **ROUTED, topk_method="greedy"
+    ),
     "deepseek_v3": lambda: DeepseekV3Config(**{**COMMON, "num_key_value_heads": 4}, **MLA, **ROUTED),
     "gpt2": lambda: GPT2Config(**TOKENS, n_embd=32, n_layer=2, n_head=4, n_positions=256),
     "opt": lambda: OPTConfig(
@@ -77,7 +81,9 @@ def tiny(name: str, dtype: torch.dtype = torch.float32):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager").eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # biases, norms, sinks and router offsets too: zeros and ones would hide faults
+        for (
+            parameter
+        ) in model.parameters():  # biases, norms, sinks and router offsets too: zeros and ones would hide faults
             parameter.add_(torch.randn_like(parameter) * 0.05)
     model.generation_config.eos_token_id = None
     return model.to(dtype)

@@ -23,8 +23,10 @@ def shuffled(num_blocks: int, block_size: int, seed: int) -> BlockManager:
     return manager
 
 
-def decode(paged: PagedModel, manager: BlockManager, prompts, new: int, chunk: int | None = None, stagger: int = 0, logits=None):
-    """Greedy tokens for each prompt. chunk: prompt tokens a step and row (None: all). stagger: prompt i starts at step i * stagger."""
+def decode(
+    paged: PagedModel, manager: BlockManager, prompts, new: int, chunk: int | None = None, stagger: int = 0, logits=None
+):
+    """Greedy tokens for each prompt. chunk: prompt tokens a step, or all. stagger: steps from one start to the next."""
     tokens = [list(ids) for ids in prompts]
     done = [0] * len(tokens)
     for step in range(10_000):

@@ -1,4 +1,4 @@
-"""The engine: same tokens as one-by-one generate() whatever arrives when, everything freed, nothing admitted that cannot finish."""
+"""The engine: the tokens of one-by-one generate() whatever arrives when, and no block kept or promised in vain."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def test_tokens_are_those_of_one_by_one_generate(name, budget):
     st.sets(st.integers(0, 7), max_size=3),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_order_of_arrival_budget_and_abort_gives_the_same_tokens_from_a_tiny_pool(order, gaps, budget, most, aborted):
+def test_any_order_of_arrival_budget_and_abort_gives_the_same_tokens_from_a_tiny_pool(
+    order, gaps, budget, most, aborted
+):
     serving = shared_engine()  # 9 blocks: a request needs up to 4, so most of them wait
     serving.token_budget, serving.max_running = budget, most
     asked: dict[int, Generation] = {}
@@ -84,7 +86,9 @@ def test_any_order_of_arrival_budget_and_abort_gives_the_same_tokens_from_a_tiny
 
 def test_a_request_that_can_never_fit_is_refused_with_both_numbers_and_the_next_goes_on():
     serving = engine(3)
-    with pytest.raises(NeverFits, match=r"may need 4 blocks of 4 slots \(9 \+ 5 tokens\), and there are 3 in all") as refused:
+    with pytest.raises(
+        NeverFits, match=r"may need 4 blocks of 4 slots \(9 \+ 5 tokens\), and there are 3 in all"
+    ) as refused:
         serving.submit(prompt(9), 5)
     assert (refused.value.needed, refused.value.there) == (4, 3)
     fits = serving.submit(prompt(9), 4)  # 12 tokens have keys to keep: the last one sampled is never run
@@ -124,7 +128,9 @@ def test_a_request_is_admitted_only_when_every_promise_can_be_kept_and_first_com
     serving = engine(6)
     first, second, third = serving.submit(prompt(5), 12), serving.submit(prompt(6), 11), serving.submit([5], 1)
     serving.step()
-    assert serving.running == [first]  # 4 + 4 > 6 blocks may be needed, though 2 + 2 would do now; the third waits its turn
+    assert serving.running == [
+        first
+    ]  # 4 + 4 > 6 blocks may be needed, though 2 + 2 would do now; the third waits its turn
     assert serving.manager.pool.num_free == 6 - blocks_needed(5, B)  # promised, not taken
     serving.run()
     assert [len(g.tokens) for g in (first, second, third)] == [12, 11, 1] and idle(serving)
@@ -204,7 +210,9 @@ def test_seeded_sampling_is_reproducible_alone_and_in_company_and_seeds_differ()
     alone, crowd = engine(), engine()
     first = alone.submit(PROMPTS[4], 12, setting)
     alone.run()
-    others = [crowd.submit(ids, 12, Sampling(temperature=1.5, seed=i)) for i, ids in enumerate(PROMPTS[:4] + [PROMPTS[4]] * 3)]
+    others = [
+        crowd.submit(ids, 12, Sampling(temperature=1.5, seed=i)) for i, ids in enumerate(PROMPTS[:4] + [PROMPTS[4]] * 3)
+    ]
     again = crowd.submit(PROMPTS[4], 12, setting)
     crowd.run()
     assert first.tokens == again.tokens != expected()[4]

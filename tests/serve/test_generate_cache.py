@@ -1,4 +1,4 @@
-"""Paged memory under an unmodified generate(): beams, sampling, other ways of generating, and what becomes of the blocks."""
+"""Paged memory under an unmodified generate(): beams, sampling, and what becomes of the blocks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,11 @@ def test_rows_move_by_counting_and_a_shared_block_is_copied_when_written():
     cache.reorder_cache(torch.tensor([1, 1]))
     assert cache.tables[0] == cache.tables[1] and cache.blocks_used == 2
     keys, _ = cache.update(torch.tensor([[[[7.0, 7.0]]], [[[8.0, 8.0]]]]), new[:, :, :1], 0)
-    assert cache.copied_blocks == 1 and cache.tables[0][0] == cache.tables[1][0] and cache.tables[0][1] != cache.tables[1][1]
+    assert (
+        cache.copied_blocks == 1
+        and cache.tables[0][0] == cache.tables[1][0]
+        and cache.tables[0][1] != cache.tables[1][1]
+    )
     assert keys[:, 0, :, 0].tolist() == [[0, 1, 2, 3, 4, 5, 7], [0, 1, 2, 3, 4, 5, 8]]
     cache.batch_repeat_interleave(2)
     cache.batch_select_indices(torch.tensor([3, 0]))

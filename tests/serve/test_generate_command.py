@@ -42,7 +42,10 @@ def test_the_answer_is_that_of_transformers_and_nothing_else_is_printed(folder, 
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), load(str(folder))[1]
     ids = torch.tensor([tokenizer("hello")["input_ids"]])
     expected = model.generate(ids, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :]
-    assert said(capsys, "hello", "--model", folder, "--max-new-tokens", 12) == tokenizer.decode(expected, skip_special_tokens=True) + "\n"
+    assert (
+        said(capsys, "hello", "--model", folder, "--max-new-tokens", 12)
+        == tokenizer.decode(expected, skip_special_tokens=True) + "\n"
+    )
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_another(folder, capsys):
@@ -51,7 +54,9 @@ def test_the_same_seed_gives_the_same_answer_and_another_another(folder, capsys)
     assert first == said(capsys, *ask, "--seed", 1) != said(capsys, *ask, "--seed", 2)
 
 
-def test_a_prompt_can_come_from_the_standard_input_and_the_default_length_stops_at_the_models(folder, capsys, monkeypatch):
+def test_a_prompt_can_come_from_the_standard_input_and_the_default_length_stops_at_the_models(
+    folder, capsys, monkeypatch
+):
     monkeypatch.setattr("sys.stdin", io.StringIO("x" * 250))  # the model has 256 positions
     assert said(capsys, "-", "--model", folder)
 

@@ -37,11 +37,25 @@ def causal(config):
 @pytest.mark.parametrize(
     "make, says",
     [
-        (lambda: T5ForConditionalGeneration(T5Config(d_model=16, d_ff=16, num_layers=1, d_kv=8, num_heads=2, vocab_size=32)), "cross-attention"),
-        (lambda: BertModel(BertConfig(num_hidden_layers=1, hidden_size=16, num_attention_heads=2, vocab_size=32)), "generates text"),
+        (
+            lambda: T5ForConditionalGeneration(
+                T5Config(d_model=16, d_ff=16, num_layers=1, d_kv=8, num_heads=2, vocab_size=32)
+            ),
+            "cross-attention",
+        ),
+        (
+            lambda: BertModel(BertConfig(num_hidden_layers=1, hidden_size=16, num_attention_heads=2, vocab_size=32)),
+            "generates text",
+        ),
         (lambda: causal(MambaConfig(**SMALL)), "cannot be replaced from outside|layers of the kind"),
-        (lambda: causal(BloomConfig(n_layer=1, n_head=2, hidden_size=16, vocab_size=32)), "cannot be replaced from outside"),
-        (lambda: causal(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=32, add_cross_attention=True)), "cross-attention"),
+        (
+            lambda: causal(BloomConfig(n_layer=1, n_head=2, hidden_size=16, vocab_size=32)),
+            "cannot be replaced from outside",
+        ),
+        (
+            lambda: causal(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=32, add_cross_attention=True)),
+            "cross-attention",
+        ),
         (lambda: torch.nn.Linear(2, 2), "not a Hugging Face model"),
     ],
     ids=["encoder-decoder", "encoder", "state space", "alibi", "cross-attention", "no model"],
@@ -107,11 +121,17 @@ def test_the_model_is_as_it_was_after_a_step_that_worked_and_after_one_that_fail
 
     def unchanged():
         same = all(torch.equal(value, state[key]) for key, value in model.state_dict().items())
-        return same and model.config._attn_implementation == "eager" and [part.training for part in model.modules()] == before
+        return (
+            same
+            and model.config._attn_implementation == "eager"
+            and [part.training for part in model.modules()] == before
+        )
 
     row = Row([5, 6], 0, [1], [4, 5])
     seen = []
-    hook = model.model.layers[1].register_forward_hook(lambda *_: seen.append((model.config._attn_implementation, model.training)))
+    hook = model.model.layers[1].register_forward_hook(
+        lambda *_: seen.append((model.config._attn_implementation, model.training))
+    )
     paged.run([row])
     hook.remove()
     assert seen == [("kvlab", False)] and unchanged()
@@ -138,7 +158,11 @@ def test_a_batch_says_where_everything_lies():
     batch = flatten([Row([7, 8, 9], 0, [3], [12, 13, 14], False), Row([5], 6, [0, 2], [10])], 4)
     assert batch.token_ids.tolist() == [[7, 8, 9, 5]] and batch.positions.tolist() == [[0, 1, 2, 6]]
     assert batch.slots.tolist() == [12, 13, 14, 10] and batch.tables.tolist() == [[3, 0], [0, 2]]
-    assert batch.query_start.tolist() == [0, 3, 4] and batch.context_lengths.tolist() == [3, 7] and batch.logit_rows.tolist() == [3]
+    assert (
+        batch.query_start.tolist() == [0, 3, 4]
+        and batch.context_lengths.tolist() == [3, 7]
+        and batch.logit_rows.tolist() == [3]
+    )
     for rows in ([], [Row([], 0, [], [])]):
         with pytest.raises(UsageError, match="at least 1 token"):
             flatten(rows, 4)
@@ -154,7 +178,8 @@ def plain_logits(model, ids):
 def test_in_bf16_logits_stay_within_a_tolerance_and_clear_choices_are_the_same(name):
     """Token identity does not hold between any two implementations in bf16, transformers' own two included.
 
-    So: logits stay as close to eager's as a few roundings allow, and wherever eager's best token leads by more than that, it is ours too.
+    So: logits stay as close to eager's as a few roundings allow, and wherever eager's best token leads by more than
+    that, it is ours too.
     """
     model, ids = tiny(name, torch.bfloat16), prompt(11)
     paged, manager = PagedModel(model, 8, 4, fill=math.nan), BlockManager(8, 4)
@@ -184,4 +209,6 @@ def test_two_paged_models_can_share_one_model():
     model.generation_config.eos_token_id = None
     first, second = PagedModel(model, 8, 4), PagedModel(model, 16, 2)
     want = greedy(model, prompt(5), 4)
-    assert decode(first, shuffled(8, 4, 0), [prompt(5)], 4) == decode(second, shuffled(16, 2, 1), [prompt(5)], 4) == [want]
+    assert (
+        decode(first, shuffled(8, 4, 0), [prompt(5)], 4) == decode(second, shuffled(16, 2, 1), [prompt(5)], 4) == [want]
+    )

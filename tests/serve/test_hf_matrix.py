@@ -41,7 +41,9 @@ def paged(name: str) -> PagedModel:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("chunk, stagger", [(None, 0), (3, 0), (None, 2), (2, 3)], ids=["whole", "chunks", "mixed", "mixed chunks"])
+@pytest.mark.parametrize(
+    "chunk, stagger", [(None, 0), (3, 0), (None, 2), (2, 3)], ids=["whole", "chunks", "mixed", "mixed chunks"]
+)
 def test_flattened_batches_give_the_tokens_of_generate(name, chunk, stagger):
     for pool in (*paged(name).cache.keys.values(), *paged(name).cache.values.values()):
         pool.fill_(math.nan)

@@ -14,11 +14,15 @@ from kvlab.serve.sampling import GREEDY, Sampling, sample
 
 def test_greedy_rows_take_the_most_likely_token_and_no_random_number():
     draws = [random.Random(1), random.Random(1)]
-    assert sample(torch.tensor([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), [GREEDY, Sampling(temperature=2, top_k=1)], draws) == [1, 0]
+    assert sample(
+        torch.tensor([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), [GREEDY, Sampling(temperature=2, top_k=1)], draws
+    ) == [1, 0]
     assert draws[0].random() == random.Random(1).random()
 
 
-@pytest.mark.parametrize("setting", [Sampling(0.7), Sampling(1.3, top_k=5), Sampling(1.0, top_p=0.7), Sampling(2.0, 12, 0.8)])
+@pytest.mark.parametrize(
+    "setting", [Sampling(0.7), Sampling(1.3, top_k=5), Sampling(1.0, top_p=0.7), Sampling(2.0, 12, 0.8)]
+)
 def test_frequencies_are_those_of_the_warpers_of_transformers(setting):
     logits = torch.randn(1, 20, generator=torch.Generator().manual_seed(4)) * 2
     warped = TemperatureLogitsWarper(setting.temperature)(None, logits)
@@ -56,7 +60,9 @@ def test_the_first_and_the_last_random_number_name_tokens_that_have_a_chance():
     assert sample(logits, [Sampling(1.0, top_p=1e-9)], [Always(1 - 2**-53)]) == [1]
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.1}])
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": -1}, {"temperature": float("nan")}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.1}]
+)
 def test_settings_outside_their_range_are_refused(wrong):
     with pytest.raises(UsageError, match="cannot be negative"):
         Sampling(**wrong)
