@@ -10,7 +10,7 @@ import importlib
 
 _HOMES = {
     "Engine": "engine",
-    "NeverFits": "engine",
+    "NeverFits": "admission",
     "GenerateCache": "hf_cache",
     "Generation": "request",
     "PagedModel": "hf",

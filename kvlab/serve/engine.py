@@ -1,12 +1,7 @@
 """The first engine: continuous batching of prefill and decode on paged memory, by admission and completion alone.
 
-*Which requests are admitted.* Nothing is preempted here, so a request that runs must be able to finish. How long it
-gets is not known, only the most that it may: `prompt + max_new_tokens - 1` tokens have keys to keep (the last token
-sampled is never run). The engine *promises* that many blocks to each running request and admits the next one, first
-come first served, when the pool can keep every promise at once. Blocks are still *taken* one by one as tokens come,
-so what is promised and never used costs admission, but no memory is written for it. Anything less careful is not
-honest without preemption: two requests that each need one more block, with none free, wait for each other for ever.
-(That price is what lab 08 removes.)
+Each step admits what it may (see `admission`), runs one flattened batch of prompts' chunks and decoding tokens,
+samples, and frees what has ended. Nothing is preempted.
 """
 
 from __future__ import annotations
@@ -20,20 +15,13 @@ from transformers import PreTrainedModel
 
 from kvlab.compute import PagedAttention
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockManager, blocks_needed, slot_mapping
+from kvlab.memory import BlockManager, slot_mapping
 
+from .admission import Promises
 from .batch import Batch, Row, flatten
 from .hf import PagedModel
 from .request import Generation
 from .sampling import GREEDY, Sampling, sample
-
-
-class NeverFits(UsageError):
-    """A request larger than the pool or the model, refused when it is submitted (I10)."""
-
-    def __init__(self, what: str, needed: int, there: int) -> None:
-        super().__init__(f"the request may need {needed} {what}, and there are {there} in all")
-        self.needed, self.there = needed, there
 
 
 class Engine:
@@ -67,7 +55,7 @@ class Engine:
         self.running: list[Generation] = []
         self.steps = self.projected_tokens = 0
         self.planning_seconds = self.step_seconds = 0.0
-        self._promised = 0
+        self._promises = Promises(num_blocks, block_size, self.paged.max_positions)
         self._ids = itertools.count()
 
     def submit(
@@ -82,8 +70,8 @@ class Engine:
     ) -> Generation:
         """Queue a request. Refused at once: `NeverFits` if it could never run, `UsageError` if it makes no sense.
 
-        prompt: token ids, at least one. eos: ids that end the answer; by default the model's own. stop: sequences of
-        ids that do. request_id: by default a number of its own.
+        prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
+        stop: sequences of ids that do. request_id: by default a number of its own.
         """
         if not prompt or max_new_tokens < 1:
             raise UsageError(
@@ -96,16 +84,7 @@ class Engine:
         request_id = next(self._ids) if request_id is None else request_id
         if any(request_id == other.id for other in itertools.chain(self.waiting, self.running)):
             raise UsageError(f"a request {request_id!r} is there already")
-        kept = len(prompt) + max_new_tokens - 1
-        promised = blocks_needed(kept, self.block_size)
-        if promised > self.num_blocks:
-            raise NeverFits(
-                f"blocks of {self.block_size} slots ({len(prompt)} + {max_new_tokens} tokens)",
-                promised,
-                self.num_blocks,
-            )
-        if self.paged.max_positions is not None and kept > self.paged.max_positions:
-            raise NeverFits("positions of the model", kept, self.paged.max_positions)
+        promised = self._promises.needed(len(prompt), max_new_tokens)
         ends = self.paged.eos if eos is None else frozenset(eos)
         endings = [tuple(ending) for ending in stop if len(ending)]
         generation = Generation(request_id, list(prompt), max_new_tokens, sampling, ends, endings, promised)
@@ -178,20 +157,13 @@ class Engine:
             if tokens != generation.placed or not generation.computed <= generation.placed <= generation.length:
                 counts = f"{generation.placed} placed, {generation.computed} computed, {generation.length} in all"
                 raise InvariantBroken("I3", f"request {generation.id!r}: {tokens} tokens in the table, {counts}")
-        promised = sum(generation.promised for generation in self.running)
-        if promised != self._promised or promised > self.num_blocks:
-            raise InvariantBroken(
-                "I10", f"{promised} blocks are promised ({self._promised} counted), there are {self.num_blocks}"
-            )
+        self._promises.check(self.running)
 
     def _admit(self) -> None:
         """Move requests from waiting to running, oldest first, while every promise can be kept."""
-        while self.waiting and len(self.running) < self.max_running:
-            if self._promised + self.waiting[0].promised > self.num_blocks:
-                return
+        while self.waiting and len(self.running) < self.max_running and self._promises.make(self.waiting[0]):
             generation = self.waiting.popleft()
             self.manager.admit(generation.id, 0)
-            self._promised += generation.promised
             self.running.append(generation)
 
     def _choose(self) -> list[tuple[Generation, int]]:
@@ -231,4 +203,4 @@ class Engine:
         for generation in [generation for generation in self.running if generation.finished]:
             self.running.remove(generation)
             self.manager.free(generation.id)
-            self._promised -= generation.promised
+            self._promises.end(generation)

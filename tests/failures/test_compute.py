@@ -128,10 +128,10 @@ def test_f25_slot_minus_one_writes_nothing_and_leaves_the_last_slot_alone():
     assert int((~pools[0].isnan()).sum()) == 2 * 8
 
 
-@pytest.mark.parametrize("stale", [-1, 2**31 - 1, 0])
+@pytest.mark.parametrize("stale", [-1, 2**31 - 1, -(2**31), 0])
 def test_f25_padding_entries_of_a_block_table_are_never_read(stale):
     batch = Paged([5, 12], block_size=4)
-    query, start = batch.queries([1, 2], 4)
+    query, start = batch.queries([1, 1], 4)  # attended together, so the shorter one is padded
     expected = attend(batch, query, start)[0]
     for row, blocks in enumerate((2, 3)):
         batch.tables[row, blocks:] = stale

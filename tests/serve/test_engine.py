@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kvlab.compute import paged_attention
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import BlockManager, blocks_needed
-from kvlab.serve.engine import Engine, NeverFits
+from kvlab.serve.admission import NeverFits
+from kvlab.serve.engine import Engine
 from kvlab.serve.request import Generation
 from kvlab.serve.sampling import Sampling
 from tests.serve.models import VOCAB, greedy, prompt, tiny

@@ -1,0 +1,63 @@
+"""Which requests an engine without preemption may admit: those to whom it can promise all they may need.
+
+A request that runs must be able to finish. How long its answer gets is not known, only the most that it may get: keys
+are kept for `prompt + max_new_tokens - 1` tokens (the last token sampled is never run). So that many blocks are
+*promised* to each running request, and the next one is admitted, first come first served, when every promise can be
+kept at once. Blocks are still *taken* one by one as tokens come: what is promised and never used keeps others
+waiting, but no memory is written for it.
+
+Anything less careful is not honest without preemption: two requests that each need one more block, with none free,
+wait for each other for ever. Lab 08 removes the price.
+"""
+
+from __future__ import annotations
+
+from kvlab.errors import InvariantBroken, UsageError
+from kvlab.memory import blocks_needed
+
+from .request import Generation
+
+
+class NeverFits(UsageError):
+    """A request larger than the pool or the model, refused when it is submitted (I10): what it needs, what is there."""
+
+    def __init__(self, what: str, needed: int, there: int) -> None:
+        super().__init__(f"the request may need {needed} {what}, and there are {there} in all")
+        self.needed, self.there = needed, there
+
+
+class Promises:
+    """Blocks promised to running requests, out of `num_blocks` of `block_size` slots."""
+
+    def __init__(self, num_blocks: int, block_size: int, max_positions: int | None = None) -> None:
+        self.num_blocks, self.block_size, self.max_positions = num_blocks, block_size, max_positions
+        self.total = 0
+
+    def needed(self, prompt: int, max_new_tokens: int) -> int:
+        """Blocks that a request of so many tokens may need; `NeverFits` if it can never have them, or its positions."""
+        kept = prompt + max_new_tokens - 1
+        blocks = blocks_needed(kept, self.block_size)
+        if blocks > self.num_blocks:
+            what = f"blocks of {self.block_size} slots ({prompt} + {max_new_tokens} tokens)"
+            raise NeverFits(what, blocks, self.num_blocks)
+        if self.max_positions is not None and kept > self.max_positions:
+            raise NeverFits("positions of the model", kept, self.max_positions)
+        return blocks
+
+    def make(self, generation: Generation) -> bool:
+        """Promise a request its blocks if that can be kept; whether it was."""
+        if self.total + generation.promised > self.num_blocks:
+            return False
+        self.total += generation.promised
+        return True
+
+    def end(self, generation: Generation) -> None:
+        """The request has ended, and with it the promise."""
+        self.total -= generation.promised
+
+    def check(self, running: list[Generation]) -> None:
+        """What is promised is the sum over `running`, and not more than there is (I10)."""
+        promised = sum(generation.promised for generation in running)
+        if promised != self.total or promised > self.num_blocks:
+            detail = f"{promised} blocks are promised ({self.total} counted), there are {self.num_blocks}"
+            raise InvariantBroken("I10", detail)
