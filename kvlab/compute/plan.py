@@ -16,6 +16,8 @@ from torch import Tensor
 
 SLACK = 4000  # padded work, in units of `_work`, that costs about as much as one more group
 
+MOST_KEYS = 2048  # keys gathered for one group, so that they are still in the processor's cache when they are attended
+
 
 def _work(queries: int, keys: int) -> int:
     """What a sequence costs: its scores, and the gathering of its keys, which weighs about as much as 6 scores each."""
@@ -95,7 +97,8 @@ class AttentionPlan:
         for position, (queries, keys) in enumerate(sizes):
             grown = (count + 1) * _work(max(wide, queries), max(long, keys))
             padding = grown - count * _work(wide, long) - _work(queries, keys)
-            if count and (padding * (len(order) - position) > SLACK or (queries == 1) != (wide == 1)):
+            full = (count + 1) * max(long, keys) > MOST_KEYS
+            if count and (full or padding * (len(order) - position) > SLACK or (queries == 1) != (wide == 1)):
                 cuts.append(position)
                 count, wide, long = 0, 0, 0
             count, wide, long = count + 1, max(wide, queries), max(long, keys)
