@@ -55,9 +55,7 @@ class BuddyArena(ContiguousMemory):
         return start
 
     def free(self, start: int) -> None:
-        """Return the chunk that starts at `start`; it joins its buddy for as long as that is free. None:
-        `UsageError`.
-        """
+        """Return the chunk that starts at `start`; it joins its buddy while that is free. None there: `UsageError`."""
         size = self._close(start)
         while self._buddy_is_free(start, size):
             self._free[size].remove(start ^ size)
@@ -68,9 +66,7 @@ class BuddyArena(ContiguousMemory):
         return self._roots.get(start) != size and start ^ size in self._free[size]
 
     def check(self) -> None:
-        """Walk the arena. `InvariantBroken` if the pieces do not tile it (I1), are misplaced, or are free buddies
-        apart.
-        """
+        """Walk the arena. `InvariantBroken` if pieces leave gaps (I1), lie askew, or are free buddies apart."""
         self._check_tiles()
         for start, size in [*self.holes, *self._chunks.items()]:
             if size != next_power_of_two(size) or start % size:

@@ -8,7 +8,7 @@ from kvlab.errors import InvariantBroken
 
 
 class LRUList:
-    """Block ids from least to most recently used. `push`, `pop` and `remove` from the middle each cost the same few steps.
+    """Block ids from least to most recently used; `push`, `pop` and `remove` from the middle cost the same few steps.
 
     Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none searched
     for. Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. The caller answers for

@@ -61,9 +61,7 @@ def published_table(
     context: int = 8192,
     max_answer: int = 2048,
 ) -> list[PublishedRow]:
-    """One row for each policy, by the counting rule that fits the published figures (all requests at their final
-    length).
-    """
+    """One row for each policy, by the counting rule that fits the published figures: all at their final length."""
     if not len(trace):
         raise UsageError("a table needs at least one request")
     rows = []
