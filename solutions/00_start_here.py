@@ -46,7 +46,7 @@ for row in published_table(trace, KV_TOKENS):
 #
 # The server of Friday evening sets aside room for the longest conversation it allows, because the next
 # answer may be ten tokens long or two thousand. Most are short. So most of the room is never touched, and
-# it is still not free: the first row of the table.
+# it is still not free: the first row of the table. A server that looks at the prompt and adds the longest answer is in the second row.
 
 # %% [markdown] id="story-blocks"
 # ## Blocks on demand give the memory back
@@ -98,6 +98,7 @@ for tokens in (0, 1, 16, 17, 20):
 # - `hint()` gives a question first, then the idea, then nearly the code. `hint("round_up_to_block")` names the exercise.
 # - `help_me()` shows the traceback of your last attempt, cut down to your own lines, and what your code printed.
 # - `solution()` shows a solution beside yours. It is noted, not punished.
+# - Pictures with sliders sleep when you reopen a notebook. Run their cell again, and they answer.
 #
 # Run the next cell for a first hint.
 

@@ -268,7 +268,8 @@ print(f"when refused, {np.mean([part for _, part in refusals]):.0%} of the free 
 reveal("02-refused", round(100 * with_room / len(refusals)))
 
 # %% [markdown] id="strip-intro"
-# Here is the arena as a strip of memory (upwards) over time (to the right). White is free: look for the places where white is plenty and nothing is placed.
+# Here is the arena as a strip of memory (upwards) over time (to the right). Look for the black: it is free
+# memory while the next conversation waits, because no hole is long enough.
 
 # %% id="figure-arena"
 from kvlab.view import arena_strip
@@ -322,8 +323,12 @@ def compact(chunks):
 edges = [0] + [edge for start, size in arena.holes for edge in (start, start + size)] + [15_700]
 chunks = [(a, b - a) for a, b in zip(edges[::2], edges[1::2]) if b > a]  # what lies between the holes
 moves, moved = compact(chunks)
-seconds = 2 * moved * 800 * 1024 / 1.555e12  # read and written once each, A100 with 40 GB
-print(f"{len(moves)} of {len(chunks)} pieces move: {moved:,} tokens, {moved * 800 / 1024**2:.1f} GiB, {1000 * seconds:.0f} ms")
+kv, weights, bandwidth = moved * 800 * 1024, 13e9 * 2, 1.555e12  # OPT-13B on an A100 with 40 GB
+print(f"{len(moves)} of {len(chunks)} pieces move: {moved:,} tokens, {kv / 2**30:.1f} GiB")
+print(f"moving (read and write): {2000 * kv / bandwidth:.0f} ms; a decode step: {1000 * (weights + kv) / bandwidth:.0f} ms")
+
+# %% [markdown] id="compact-after"
+# More than half of a step in which nobody writes a word, and there would be one for nearly every newcomer. Every pointer into the arena has to change as well.
 
 # %% [markdown] id="play"
 # ## Play: try to break it
