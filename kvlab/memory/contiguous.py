@@ -47,7 +47,7 @@ class ContiguousMemory(ABC):
         return max((size for _, size in self.holes), default=0)
 
     def waste(self, tenants: Mapping[int, Tenant], waiting: int = 0) -> Waste:
-        """Where the slots are; `tenants` maps a chunk's first slot to (prompt, answer, generated); see `arena_waste`."""
+        """Where the slots are; `tenants` maps a chunk's start to (prompt, answer, generated); see `arena_waste`."""
         return arena_waste(self._chunks, self.holes, tenants, waiting)
 
     def _close(self, start: int) -> int:
