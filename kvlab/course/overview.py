@@ -87,7 +87,7 @@ def _row(entry: Exercise, record: dict[str, Any]) -> Row:
 
 
 def _status(record: dict[str, Any], attempts: list[dict[str, Any]]) -> tuple[str, str]:
-    """The mark and the words for one record. What `kvlab catch-up` filled in is no solution found, until a later try."""
+    """The mark and the words for one record. What `kvlab catch-up` filled in was not solved, until a later try."""
     caught_up = record.get("caught_up_at")
     if "passed_at" in record:
         return "✓", "passed" if not attempts or attempts[-1].get("passed") else "passed, but changed since"
