@@ -55,7 +55,9 @@ def summary(steps: list[Step], folder: Path) -> list[str]:
 
 def jupyter_command(first: Path, port: int | None, no_browser: bool, extra: list[str]) -> list[str]:
     """The command that serves the folder of `first` on this machine only and opens that lab."""
-    command = [sys.executable, "-m", "jupyterlab", str(first), "--ServerApp.ip=127.0.0.1"]
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={first.parent.absolute()}", f"--LabApp.default_url=/lab/tree/{first.name}"]
+    command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     command += [f"--ServerApp.port={port}"] if port is not None else []
     command += ["--no-browser"] if no_browser else []
     if getattr(os, "geteuid", lambda: 1)() == 0:  # in most containers; JupyterLab refuses root unless told

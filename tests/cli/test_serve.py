@@ -66,4 +66,5 @@ def test_lab_00_is_served_to_this_machine(server: tuple[str, str], tmp_path: Pat
     kernels = json.loads(get(f"{address}/api/kernelspecs?token={token}"))
     assert kernels["default"] == "python3"
     said = (tmp_path / "log").read_text()
+    assert f"{address}/lab/tree/{first.name}?token=" in said  # the address to copy leads to lab 00 as well
     assert f"Starting JupyterLab on my-labs/{first.name}" in said and "0.0.0.0" not in said
