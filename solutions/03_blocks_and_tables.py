@@ -20,7 +20,7 @@ open_lab("03")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01 and 02, without looking.
+# From labs 01 and 02, without looking: a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -54,7 +54,7 @@ def blocks_needed(num_tokens, block_size):
 
 
 # %% [markdown] id="predict-fit"
-# **Predict.** The full context let 64 conversations in, `"prompt+max"` 177. How many fit with blocks of 16?
+# **Predict.** The full context let 64 conversations in, `"prompt+max"` 177, and lab 00 gave away that blocks of 16 let in 411. How many fit with blocks of 64?
 
 # %% id="predict-fit-cell"
 ### BEGIN SOLUTION
@@ -68,10 +68,12 @@ from kvlab.memory import BLOCK_SIZE, KV_TOKENS, lesson_trace
 
 trace = lesson_trace()
 finals = [r.total for r in trace]
-blocks = sum(blocks_needed(n, BLOCK_SIZE) for n in finals)
-fit = KV_TOKENS * len(finals) // (blocks * BLOCK_SIZE)  # memory, over what a conversation takes on average
-print(f"{blocks:,} blocks of {BLOCK_SIZE} for {len(finals)} conversations; {fit} fit at the same time")
-reveal("03-fit", fit)
+fit = {}
+for size in (BLOCK_SIZE, 64):
+    blocks = sum(blocks_needed(n, size) for n in finals)
+    fit[size] = KV_TOKENS * len(finals) // (blocks * size)  # memory, over what a conversation takes on average
+    print(f"{blocks:,} blocks of {size} for {len(finals)} conversations; {fit[size]} fit at the same time")
+reveal("03-fit", fit[64])
 
 # %% [markdown] id="pool-intro"
 # ## The pool knows who owns which block
