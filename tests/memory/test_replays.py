@@ -150,6 +150,12 @@ def test_a_paged_replay_gives_every_request_its_tokens() -> None:
     assert tight.waste.held == pytest.approx((10 + 3.5) / 20)
 
 
+def test_a_preempted_request_waits_at_the_head_of_the_queue() -> None:
+    """The second loses its blocks after one token and resumes before the third, which would be done sooner."""
+    seen = replay(make_trace("three", [2, 2, 4], [3, 3, 1]), "1-token blocks", capacity=6)
+    assert (seen.preemptions, seen.steps) == (1, 5)
+
+
 def test_an_arena_of_ones_own_can_be_replayed() -> None:
     trace = sharegpt_like(300, 1)
     assert replay(trace, "oracle", allocator=FirstFitArena(15_700)) == replay(trace, "oracle", allocator="first")
