@@ -1,4 +1,4 @@
-"""The course's own exceptions. Every one derives from `KVLabError`, and names the number needed and the number there was."""
+"""The course's own exceptions. Every one derives from `KVLabError` and names the numbers needed and there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class OutOfBlocks(KVLabError):
     """A block pool cannot give what was asked. Nothing was taken (I13)."""
 
     def __init__(self, needed: int, free: int) -> None:
-        super().__init__(f"needed {needed} free block{'s' * (needed != 1)}, there {'was' if free == 1 else 'were'} {free}")
+        there = f"there {'was' if free == 1 else 'were'} {free}"
+        super().__init__(f"needed {needed} free block{'s' * (needed != 1)}, {there}")
         self.needed, self.free = needed, free
 
     def __reduce__(self):  # the default would call __init__ with the message alone

@@ -16,9 +16,9 @@ from kvlab.course import *  # exercise, hint, help_me, solution, progress, predi
 open_lab("00")
 
 # %% [markdown] id="modes"
-# The lines above say how the labs run on this machine. Without a GPU every exercise still works and is still
-# checked: the first four labs are plain Python, and later kernels run in an interpreter. With a GPU the
-# same cells show real timings as well.
+# The lines above say what this lab needs and how it runs on this machine. Without a GPU every exercise of the course still works and is still
+# checked: labs 00 to 03 are plain Python, lab 04 runs on the processor, and the GPU programs of lab 05 run there too, slowly but exactly. With a GPU
+# the same cells show real timings as well.
 
 # %% [markdown] id="story"
 # ## A server is full, and most of its memory is empty
@@ -41,12 +41,11 @@ for row in published_table(trace, KV_TOKENS):
 # %% [markdown] id="story-why"
 # ## Nobody knows how long an answer will be, so the server reserves too much
 #
-# While a model writes, it keeps two vectors a layer for every token it has read or written: the *key* and the
-# *value*. Together they are the **KV cache**, and it has to stay in GPU memory until the answer is finished.
+# While a model writes, it keeps, in every layer, a *key* and a *value* for every token it has read or written. Together they are the **KV cache**, and it has to stay in GPU memory until the answer is finished.
 #
 # The server of Friday evening sets aside room for the longest conversation it allows, because the next
 # answer may be ten tokens long or two thousand. Most are short. So most of the room is never touched, and
-# it is still not free: the first row of the table.
+# it is still not free: the first row of the table. A server that looks at the prompt and adds the longest answer is in the second row.
 
 # %% [markdown] id="story-blocks"
 # ## Blocks on demand give the memory back
@@ -82,7 +81,7 @@ def round_up_to_block(num_tokens, block_size):
 # Three things can stand there:
 #
 # - **○ not attempted.** You have not written anything yet. The lab goes on with the finished part from `kvlab`.
-# - **✗ and a sentence.** The smallest case that went wrong, what your code seems to do, and what to try next.
+# - **✗ and a sentence.** A case that went wrong, what your code seems to do, and what to try next.
 # - **✓ and what was checked.** From now on the name means *your* code, also in the cells below.
 #
 # Try a wrong answer on purpose, `return num_tokens`, and look at what it says. Nothing can break: an endless
@@ -98,6 +97,7 @@ for tokens in (0, 1, 16, 17, 20):
 # - `hint()` gives a question first, then the idea, then nearly the code. `hint("round_up_to_block")` names the exercise.
 # - `help_me()` shows the traceback of your last attempt, cut down to your own lines, and what your code printed.
 # - `solution()` shows a solution beside yours. It is noted, not punished.
+# - Pictures with sliders sleep when you reopen a notebook. Run their cell again, and they answer.
 #
 # Run the next cell for a first hint.
 

@@ -6,7 +6,7 @@
 # %% [markdown] id="able"
 # ## What you will be able to do
 #
-# - compute what one token costs for a model you have just been handed, from five numbers of its configuration;
+# - compute what one token costs for a model you have just been handed, from four numbers of its configuration;
 # - say how many tokens a GPU holds beside the weights;
 # - explain why a server wants many conversations at once, and what stops it;
 # - tell which ideas make the cache smaller and which do not.
@@ -19,7 +19,7 @@ open_lab("01")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# Three questions from lab 00. Answer from memory: put a letter in place of each `...`.
+# Three questions from lab 00. Answer from memory: put a letter in quotes, such as `"a"`, in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -84,28 +84,28 @@ def bytes_per_token(layers, kv_heads, head_dim, bytes_per_number=2):
 # %% id="price-of-models"
 KIB = 1024
 models = {
-    "Llama 3 8B   (GQA)": (32, 8, 128),
-    "Llama 3 8B if MHA": (32, 32, 128),
-    "Llama 3 8B if MQA": (32, 1, 128),
-    "OPT-13B      (MHA)": (40, 40, 128),
+    "Llama 3 8B (GQA)  ": (32, 8, 128),
+    "Llama 3 8B, if MHA": (32, 32, 128),
+    "Llama 3 8B, if MQA": (32, 1, 128),
+    "OPT-13B (MHA)     ": (40, 40, 128),
 }
 for name, shape in models.items():
     print(f"{name}  {bytes_per_token(*shape) / KIB:4.0f} KiB a token")
 
 # %% [markdown] id="price-after"
 # The assistant pays 128 KiB for each token, and OPT-13B, the model in the paper that this course follows, pays 800 KiB although it is
-# not even twice as large. A word of a few letters weighs as much as a long e-mail with a picture.
+# not even twice as large.
 #
 # ## So a GPU holds half a million tokens
 #
-# The GPU has 80 GB. The weights take 15 GiB, the running computation some more. What remains for the cache is 64 GiB: we keep that number for
+# The GPU is sold with 80 GB and reports 80 GiB. The weights take 15 GiB, the running computation 1. What remains for the cache is 64 GiB: we keep that number for
 # the whole course.
 #
-# **Predict first.** How many tokens is that?
+# **Predict first.** Lab 00 told you how many tokens of the assistant that is. How many tokens of OPT-13B would fit in the same 64 GiB?
 
 # %% id="predict-tokens"
 ### BEGIN SOLUTION
-my_tokens = 500_000
+my_tokens = 80_000
 ### END SOLUTION
 
 predict("01-tokens", my_tokens, unit="tokens")
@@ -125,25 +125,28 @@ def tokens_that_fit(memory_bytes, bytes_per_token):
 
 
 # %% id="fit-use"
-from kvlab.memory import CONTEXT, KV_BYTES, WEIGHT_BYTES
+from kvlab.memory import CONTEXT, KV_BYTES, LLAMA_3_8B, WEIGHT_BYTES
 
 GIB = 2**30
 token = bytes_per_token(32, 8, 128)
+assert token == LLAMA_3_8B.bytes_per_token
 tokens = tokens_that_fit(KV_BYTES, token)
-print(f"weights: {WEIGHT_BYTES / GIB:.0f} GiB; {KV_BYTES / GIB:.0f} GiB of cache hold {tokens:,} tokens")
+left = 80 * GIB - WEIGHT_BYTES - KV_BYTES
+print(f"80 GiB: {WEIGHT_BYTES / GIB:.0f} for the weights, {KV_BYTES / GIB:.0f} for the cache, {left / GIB:.0f} to compute in")
+print(f"{KV_BYTES / GIB:.0f} GiB of cache hold {tokens:,} tokens")
 print(f"one conversation of {CONTEXT:,} tokens: {CONTEXT * token / GIB:.0f} GiB, so {tokens // CONTEXT} of them fit")
-reveal("01-tokens", tokens)
+reveal("01-tokens", tokens_that_fit(KV_BYTES, bytes_per_token(40, 40, 128)))
 
 # %% [markdown] id="fit-after"
 # There are the 64 conversations of lab 00: the server reserved 8,192 tokens for each.
 
 # %% [markdown] id="step"
-# ## Every step reads all the weights, so company is nearly free
+# ## Every step reads all the weights, so company is cheap
 #
 # Why not simply let customers queue? Because of how a GPU spends its time while a model writes.
 #
-# To write one token, the GPU reads every weight once, and every key and value of the conversation once. Little is computed with them: for each
-# number read, two operations. So the time of a step is the time to *read*. If sixteen conversations take the step together, the weights are read
+# To write one token, the GPU reads every weight once, and every key and value of the conversation once. Little is computed with them: a handful of operations
+# for each number read. So the time of a step is the time to *read*. If sixteen conversations take the step together, the weights are read
 # once for all of them, and each conversation adds only its own keys and values.
 #
 # Write the time of one step: everything that must be read, over the rate at which the memory can deliver it. The rate is in bytes per second.
@@ -160,7 +163,7 @@ def decode_step_seconds(weight_bytes, kv_bytes, bandwidth):
 
 
 # %% [markdown] id="predict-speedup"
-# **Predict.** One conversation alone gets about 123 tokens per second from an A100. How many tokens per second do 64 conversations
+# **Predict.** An A100 reads about 2 TB per second. One conversation alone gets 123 tokens per second from it. How many tokens per second do 64 conversations
 # get *together*, each 1,267 tokens long (the mean of the 200 in lab 00)?
 
 # %% id="predict-speedup-cell"
@@ -171,14 +174,19 @@ my_rate = 4000
 predict("01-rate", my_rate, unit="tokens per second")
 
 # %% id="throughput"
-from kvlab.memory import BANDWIDTH, lesson_trace  # an A100 with 80 GB reads 2.0e12 bytes per second
+from kvlab.memory import BANDWIDTH, lesson_trace, published_table  # bytes per second, an A100
 
 rate, each = {}, round(sum(r.total for r in lesson_trace()) / 200)
-for batch in (1, 16, 64, 177, 411):
+limits = {row.policy: row.fit for row in published_table(lesson_trace())[:3]}  # the walls of lab 00
+for batch in (1, 16, *limits.values()):
     seconds = decode_step_seconds(WEIGHT_BYTES, batch * each * token, BANDWIDTH)
     rate[batch] = batch / seconds
-    print(f"{batch:3} conversations of {each:,} tokens: {1000 * seconds:5.1f} ms a step, {rate[batch]:6,.0f} tokens per second")
+    print(f"batch {batch:3}, {each:,} tokens each: {1000 * seconds:5.1f} ms a step, {rate[batch]:6,.0f} tokens per second")
+print(f"a step of 64 takes {64 / rate[64] * rate[1]:.1f} times as long as a step of one")
 reveal("01-rate", rate[64])
+
+# %% [markdown] id="throughput-after"
+# Were the caches free to read, 64 conversations would get 64 times the rate of one. They are not, and still each of them waits only 1.6 times as long for its next token.
 
 # %% [markdown] id="measure"
 # ## Throughput grows with the batch until the memory is full
@@ -189,7 +197,6 @@ reveal("01-rate", rate[64])
 # %% id="figure-batch"
 from kvlab.view import batch_throughput
 
-limits = {"full context": 64, "prompt + longest answer": 177, "blocks of 16": 411}
 batch_throughput(token, each, WEIGHT_BYTES, KV_BYTES, BANDWIDTH, limits)
 
 # %% [markdown] id="measure-after"
@@ -197,7 +204,7 @@ batch_throughput(token, each, WEIGHT_BYTES, KV_BYTES, BANDWIDTH, limits)
 # estimate. Memory is the wall, and the wall is where the rest of this course happens.
 
 # %% [markdown] id="halves"
-# ## Which of five ideas halves the price of a token?
+# ## Which of five ideas halve the price of a token?
 #
 # 1. keep keys and values in 8 bits instead of 16;
 # 2. train the model with 4 KV heads instead of 8;
@@ -265,9 +272,12 @@ def window_tokens(context, window, window_layers, full_layers):
 
 # %% id="extra-use"
 print(f"DeepSeek-V3: {latent_bytes_per_token(61, 512, 64) / KIB:.1f} KiB a token")
-for context in (512, 8192):
+for context in (512, CONTEXT):
     kept = window_tokens(context, window=1024, window_layers=40, full_layers=8)
     print(f"{context:5} tokens in 48 layers, 40 of them windows: {kept / (48 * context):.0%} of the token-layers kept")
+
+# %% [markdown] id="extra-after"
+# A long conversation keeps about a quarter of its token-layers, a short one all of them: windows pay off where conversations are long.
 
 # %% [markdown] id="say"
 # ## Say it out loud

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -68,12 +69,17 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a console without the signs that verdicts use prints "?" and goes on
             stream.reconfigure(errors="replace")
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        status = _run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return status
     except Refused as refused:
         print(f"kvlab: {refused}", file=sys.stderr)
         return refused.code
     except KVLabError as error:
         print(f"kvlab: {error}", file=sys.stderr)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         what = f"{error.strerror or error}{where}. Nothing of yours was overwritten."

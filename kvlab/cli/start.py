@@ -55,7 +55,8 @@ def summary(steps: list[Step], folder: Path) -> list[str]:
 
 def jupyter_command(first: Path, port: int | None, no_browser: bool, extra: list[str]) -> list[str]:
     """The command that serves the folder of `first` on this machine only and opens that lab."""
-    command = [sys.executable, "-m", "jupyterlab", str(first), "--ServerApp.ip=127.0.0.1"]
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={first.parent.absolute()}", f"--LabApp.default_url=/lab/tree/{first.name}"]
     command += [f"--ServerApp.port={port}"] if port is not None else []
     command += ["--no-browser"] if no_browser else []
     if getattr(os, "geteuid", lambda: 1)() == 0:  # in most containers; JupyterLab refuses root unless told
@@ -63,11 +64,16 @@ def jupyter_command(first: Path, port: int | None, no_browser: bool, extra: list
     return command + extra
 
 
+def _prepend(variable: str, folder: Path) -> None:
+    """Put a folder before the others of a search path in the environment."""
+    os.environ[variable] = os.pathsep.join(filter(None, [str(folder), os.environ.get(variable, "")]))
+
+
 def serve(command: list[str]) -> int:
     """Run JupyterLab until it is stopped. It takes this process's place where it can, so Ctrl-C reaches it once."""
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # the kernel that has kvlab, before the user's other ones
-    scripts = str(Path(sys.executable).parent)  # so that `!kvlab doctor` in a notebook finds this installation's
-    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
+    _prepend("PATH", Path(sys.executable).parent)  # so that `!kvlab doctor` in a notebook finds this installation's
+    _prepend("JUPYTER_CONFIG_PATH", Path(__file__).parent / "jupyter")  # defaults: no question about news
     sys.stdout.flush()
     if os.name == "posix":
         os.execv(command[0], command)

@@ -85,9 +85,9 @@ class Checker:
         for check in self.entry.checks:
             if isinstance(check, Traces):
                 self.current = run_probe(check, self.entry.name)
-                probe = search(check, self.entry.name, self.part, self.tape)
-                if probe is not None:
-                    return [(probe, self._see(probe))]
+                found = search(check, self.entry.name, self.part, self.tape)
+                if found is not None:
+                    return [found]
         return []
 
     def _failed(self, probe: Probe, seen: Seen, mistake: int | None = None) -> Report:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from kvlab.course import registry
 from kvlab.course.declare import Exercise
+from kvlab.course.guard import BrokenCheck
 from kvlab.course.judge import judge_learners
 from kvlab.course.say import say
 from kvlab.course.session import session
@@ -31,7 +32,8 @@ def exercise(part: Part) -> Part:
     except KeyboardInterrupt:
         say("✗ The check was interrupted, so it did not count. Run the cell again.")
     except BaseException as trouble:
-        what = clip(f"{type(trouble).__name__}: {trouble}", 90)
+        name = "" if isinstance(trouble, BrokenCheck) else f"{type(trouble).__name__}: "
+        what = clip(f"{name}{trouble}", 105)
         say(f"✗ The check itself failed. That is the fault of kvlab, not yours; please report it:\n  {what}")
     return part
 

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import NoReturn
 
 from kvlab.course import memlimit
-from kvlab.course.guard import GRACE, MEMORY, STRETCH, Ending, Report, Work, starved
+from kvlab.course.guard import GRACE, MEMORY, STRETCH, Ending, Report, Work, described, starved
 
 _FINAL = "__final__"
 
@@ -96,7 +96,7 @@ def _waited(child: int, options: int) -> tuple[int, int] | None:
 def _child(work: Work, seconds: float, writer: int) -> NoReturn:
     try:
         _settle()
-        started, stretched = time.process_time(), []
+        started, stretched = time.process_time(), list[bool]()
 
         def late(_signal: int, frame: FrameType | None) -> None:
             if starved(time.process_time() - started, seconds) and not stretched:
@@ -115,6 +115,9 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
         _send(writer, {_FINAL: "done"})
     except MemoryError:
         _send(writer, {_FINAL: "memory"})
+    except BaseException as trouble:
+        _send(writer, {"trouble": described(trouble)})
+        _send(writer, {_FINAL: "broken"})
     finally:
         os._exit(0)
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
+
+from kvlab.errors import KVLabError
 
 Report = dict[str, Any]
 Emit = Callable[[Report], None]
@@ -23,6 +26,17 @@ Emit = Callable[[Report], None]
 MEMORY = 256 * 2**20  # bytes that a check may take on top of what the kernel has
 GRACE = 1.0  # seconds after the time limit in which a check may still say where it was
 STRETCH = 1.6  # by which the time limit is stretched for a check that hardly got to run, on a machine that is busy
+
+
+class BrokenCheck(KVLabError):
+    """A check raised by itself: its declaration, or the engine, has a fault. The text names what it raised."""
+
+
+def described(trouble: BaseException) -> str:
+    """What a check raised by itself, and where, in one line."""
+    last = traceback.extract_tb(trouble.__traceback__)[-1:]
+    place = "".join(f" in {os.path.basename(frame.filename)}, line {frame.lineno}" for frame in last)
+    return f"{type(trouble).__name__}: {trouble}{place}"
 
 
 def starved(processor_seconds: float, seconds: float) -> bool:
@@ -49,8 +63,8 @@ class Work(Protocol):
 
 @dataclass
 class Ending:
-    """How it ended: "done", "late", "memory", "crashed" (by a signal), "ended" (by itself) or "interrupted" (by the
-    user)."""
+    """How it ended: "done", "late", "memory", "crashed" (by a signal), "ended" (by itself), "interrupted" (by the user)
+    or "broken" (the work itself raised, which is no fault of the code it checks)."""
 
     how: str = "ended"
     report: Report = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import Any
 from kvlab.course import borrowed, verdict
 from kvlab.course.checker import Checker
 from kvlab.course.declare import Exercise, Traces
-from kvlab.course.guard import guarded
+from kvlab.course.guard import BrokenCheck, guarded
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.registry import part_of
 from kvlab.course.source import Source, source_of, untouched, untouched_methods
@@ -17,11 +17,14 @@ from kvlab.course.verdict import Verdict
 
 
 def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, source: Source | None = None) -> Verdict:
-    """Checks `part` as a solution of `entry` and returns the verdict. Never raises what `part` raises."""
+    """Checks `part` as a solution of `entry` and returns the verdict. Never raises what `part` raises; BrokenCheck
+    if the check itself is at fault."""
     part_of(entry)  # what is imported here need not be imported in each forked check
     if any(isinstance(check, Traces) for check in entry.checks):
         import hypothesis  # noqa: F401
     ending = guarded(Checker(entry, part, names), entry.seconds, entry.isolate)
+    if ending.how == "broken":
+        raise BrokenCheck(ending.report["trouble"])
     return verdict.of_ending(entry.name, ending, _missing(entry, ending.report, source))
 
 

@@ -6,8 +6,9 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.course import registry
+from kvlab.course import registry, state
 from kvlab.course.declare import Exercise
+from kvlab.course.predictions import is_close
 from kvlab.course.session import session
 
 
@@ -26,8 +27,8 @@ class Row:
 class Overview:
     """The course at a glance: shows itself as a table in a notebook and as text elsewhere."""
 
-    def __init__(self, rows: list[Row]) -> None:
-        self.rows = rows
+    def __init__(self, rows: list[Row], notes: str = "") -> None:
+        self.rows, self.notes = rows, notes
 
     def __str__(self) -> str:
         lines: list[str] = []
@@ -35,7 +36,7 @@ class Overview:
             lines.append(self._heading(lab))
             lines += [f"  {row.mark} {row.name:<26}{'★' * row.stars:<4}{row.status}{'' if row.core else '  (extra)'}"
                       for row in self.rows if row.lab == lab]
-        return "\n".join(lines) or "No exercises are declared yet."
+        return "\n".join([*lines, *filter(None, [self.notes])])
 
     __repr__ = __str__
 
@@ -51,7 +52,7 @@ class Overview:
             body += [f"<tr><td>{row.mark}</td><td style='text-align:left'><code>{html.escape(row.name)}</code></td>"
                      f"<td>{'★' * row.stars}</td><td style='text-align:left'>{html.escape(row.status)}"
                      f"{'' if row.core else ' (extra)'}</td></tr>" for row in self.rows if row.lab == lab]
-        return f"<table>{''.join(body)}</table>"
+        return f"<table>{''.join(body)}</table><p>{html.escape(self.notes)}</p>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": self._repr_html_()}
@@ -59,27 +60,40 @@ class Overview:
 
 def progress() -> Overview:
     """The course at a glance: which exercises passed, which are open, how many tries and hints each took."""
-    records = session().progress.read()["exercises"]
-    return Overview([_row(entry, records.get(entry.name, {})) for entry in registry.every()])
+    all_ = session().progress.read()
+    rows = [_row(entry, all_["exercises"].get(entry.name, {})) for entry in registry.every()]
+    return Overview(rows, _notes(all_))
+
+
+def _notes(all_: state.State) -> str:
+    """Predictions, recall questions and "say it" in a line; empty before the first of them."""
+    scored = [one for one in all_["predictions"].values() if "guess" in one and "actual" in one]
+    close = sum(is_close(one["guess"], one["actual"]) for one in scored)
+    right = sum(bool(one.get("right")) for one in all_["recall"].values())
+    notes = [f"{close} of {len(scored)} predictions within 1.5x" if scored else "",
+             f"{right} of {len(all_['recall'])} recall questions right" if all_["recall"] else "",
+             f"said aloud: lab {', '.join(sorted(all_['say_it']))}" if all_["say_it"] else ""]
+    return " · ".join(filter(None, notes))
 
 
 def _row(entry: Exercise, record: dict[str, Any]) -> Row:
     attempts = record.get("attempts", [])
-    passed, changed = "passed_at" in record, bool(attempts) and not attempts[-1].get("passed")
-    caught_up = record.get("caught_up_at", "")
-    if passed:
-        mark, status = "✓", "passed, but changed since" if changed else "passed"
-    elif caught_up and all(attempt.get("at", "") <= caught_up for attempt in attempts):
-        mark, status = "»", "caught up with, not solved"
-    elif attempts:
-        mark, status = "✗", "not there yet"
-    else:
-        mark, status = "○", "not attempted"
+    mark, status = _status(record, attempts)
     counts = [_count(record.get("tries", len(attempts)), "try", "tries"),
               _count(len(record.get("hints", [])), "hint", "hints"),
               "solution seen" if record.get("solutions") else ""]
     notes = ", ".join(filter(None, counts))
     return Row(entry.lab, entry.name, mark, f"{status} ({notes})" if notes else status, entry.core, entry.stars)
+
+
+def _status(record: dict[str, Any], attempts: list[dict[str, Any]]) -> tuple[str, str]:
+    """The mark and the words for one record. What `kvlab catch-up` filled in was not solved, until a later try."""
+    caught_up = record.get("caught_up_at")
+    if "passed_at" in record:
+        return "✓", "passed" if not attempts or attempts[-1].get("passed") else "passed, but changed since"
+    if caught_up and all(attempt.get("at", "") <= caught_up for attempt in attempts):
+        return "»", "caught up with, not solved"
+    return ("✗", "not there yet") if attempts else ("○", "not attempted")
 
 
 def _count(number: int, one: str, many: str) -> str:

@@ -63,5 +63,10 @@ def score(guess: float, actual: float) -> str:
     return f"within {ratio:.2f}x, {words}" if ratio <= 1.1 else f"within {ratio:.1f}x, {words}"
 
 
+def is_close(guess: float, actual: float) -> bool:
+    """Whether a guess came within a ratio of 1.5."""
+    return guess == actual or (guess * actual > 0 and max(guess / actual, actual / guess) <= 1.5)
+
+
 def _record(key: str) -> dict[str, Any]:
     return session().progress.read()["predictions"].get(str(key), {})

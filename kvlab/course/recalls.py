@@ -31,8 +31,9 @@ def _print_question(question: Recall) -> None:
     lines = wrapped(question.prompt, 6)
     for letter, text in question.choices.items():
         lines += wrapped(f"{letter}) {text}", 3, "  ", "     ")
-    letter = next(iter(question.choices), None)
-    form = f'a letter, as in recall("{question.key}", "{letter}"),' if letter else "a number"
+    form = "a number"
+    if question.choices:
+        form = f'a letter, such as "{next(iter(question.choices))}",'
     say("\n".join([*lines, f"○ Not answered yet: put {form} in place of `...`."]))
 
 

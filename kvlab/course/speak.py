@@ -41,8 +41,8 @@ def _box(prompt: SayIt) -> Any:
 def prompt_text(prompt: SayIt) -> str:
     """What is printed before there is an answer. The rubric stays hidden."""
     lines = wrapped(f"Say it aloud in {prompt.seconds} seconds: {prompt.prompt}", 6)
-    last = f'○ Then write down what you said, say_it("{prompt.lab}", "..."), to see the rubric and a model answer.'
-    return "\n".join([*lines, *wrapped(last, 2)])
+    last = "○ Then write down what you said, in place of `...`: the rubric and a model answer follow."
+    return "\n".join([*lines, last])
 
 
 def answered(prompt: SayIt, text: str, ticks: Any = None) -> str:

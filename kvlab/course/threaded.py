@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kvlab import has_gpu
 from kvlab.course import memlimit
-from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, starved
+from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, described, starved
 
 _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
@@ -46,8 +46,8 @@ def _body(work: Work, ending: Ending) -> None:
         ending.how = "done"
     except MemoryError:
         ending.how = "memory"
-    except BaseException:
-        ending.how = "ended"
+    except BaseException as trouble:
+        ending.how, ending.report = "broken", {"trouble": described(trouble)}
 
 
 def _watch(thread: threading.Thread, seconds: float) -> str:
@@ -79,7 +79,7 @@ def _hectic() -> Iterator[None]:
     """Threads take turns quickly, and a `Stop` that hits a thread's own clean-up or a destructor is not reported."""
     before = sys.getswitchinterval(), threading.excepthook, sys.unraisablehook
     sys.setswitchinterval(1e-5)
-    threading.excepthook = sys.unraisablehook = lambda _: None
+    threading.excepthook, sys.unraisablehook = (lambda _: None), (lambda _: None)
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvlab.course.declare import Traces
-from kvlab.course.observe import Probe, run_probe
+from kvlab.course.observe import Probe, Seen, run_probe
 from kvlab.course.shorten import show
 from kvlab.course.tape import Tape
 
@@ -30,36 +30,39 @@ def trace_probe(check: Traces, name: str, value: Any) -> Probe:
     return run_probe(check, name, (value,), lambda: rendered(check, name, value))
 
 
-def search(check: Traces, name: str, part: Any, tape: Tape) -> Probe | None:
-    """The probe of the shortest value found on which `part` goes wrong, or None if it stood all of them.
+def search(check: Traces, name: str, part: Any, tape: Tape) -> tuple[Probe, Seen] | None:
+    """The shortest value found on which `part` goes wrong, with what was seen, or None if it stood all of them.
 
-    The same values in the same order each time. Code that behaves differently each time is caught by whatever it did
-    first.
+    The same values in the same order each time. Code that goes wrong only now and then is wrong if it was once.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "kvlab-hypothesis"))
     from hypothesis import Phase, find, settings
+    from hypothesis.errors import NoSuchExample
     from hypothesis.strategies import SearchStrategy
 
-    failing: list[Any] = []
+    failing: list[tuple[Probe, Seen]] = []
     until = time.thread_time() + BUDGET  # of the processor's time, so that a busy machine finds the same trace
 
     def fails(value: Any) -> bool:
         if time.thread_time() > until:
             raise _Enough
-        kept = copy.deepcopy(value)
-        if trace_probe(check, name, value).see(part, tape).right:
-            return False
-        failing.append(kept)
-        return True
+        probe = trace_probe(check, name, copy.deepcopy(value))
+        seen = probe.see(part, tape)
+        if not seen.right:
+            failing.append((probe, seen))
+        return not seen.right
 
     strategy = check.make if isinstance(check.make, SearchStrategy) else check.make()
     plain = settings(max_examples=EXAMPLES, deadline=None, database=None, phases=(Phase.generate, Phase.shrink))
     try:
         with _no_local_constants():
             find(strategy, fails, random=random.Random(0), settings=plain)
-    except (_Enough, Exception):  # none found, out of time, or code that fails now and then
+    except (_Enough, NoSuchExample):
         pass
-    return trace_probe(check, name, failing[-1]) if failing else None
+    except Exception:  # Hypothesis on code that fails now and then; without a failure, a strategy that makes nothing
+        if not failing:
+            raise
+    return failing[-1] if failing else None
 
 
 @contextmanager

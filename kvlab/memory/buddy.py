@@ -14,18 +14,16 @@ class BuddyArena(ContiguousMemory):
     """Chunks whose sizes are powers of two and that start at multiples of their size (Knowlton 1965, CACM 8(10)).
 
     The buddy of a chunk is the other half of the piece it was cut from: its address differs in one bit. A capacity
-    that is no power of two is a row of such pieces, the largest first. A call that is refused changes nothing
-    (I13).
+    that is no power of two is a row of such pieces, the largest first, which have no buddies. A call that is refused
+    changes nothing (I13).
     """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
         self._free: dict[int, set[int]] = {1 << bit: set() for bit in range(capacity.bit_length())}  # size -> starts
-        self._roots: dict[int, int] = {}  # start -> size; a root has no buddy
         start = 0
         for size in sorted(self._free, reverse=True):
             if capacity & size:
-                self._roots[start] = size
                 self._free[size].add(start)
                 start += size
 
@@ -55,22 +53,15 @@ class BuddyArena(ContiguousMemory):
         return start
 
     def free(self, start: int) -> None:
-        """Return the chunk that starts at `start`; it joins its buddy for as long as that is free. None:
-        `UsageError`.
-        """
+        """Return the chunk that starts at `start`; it joins its buddy while that is free. None there: `UsageError`."""
         size = self._close(start)
-        while self._buddy_is_free(start, size):
+        while start ^ size in self._free.get(size, ()):
             self._free[size].remove(start ^ size)
             start, size = min(start, start ^ size), 2 * size
         self._free[size].add(start)
 
-    def _buddy_is_free(self, start: int, size: int) -> bool:
-        return self._roots.get(start) != size and start ^ size in self._free[size]
-
     def check(self) -> None:
-        """Walk the arena. `InvariantBroken` if the pieces do not tile it (I1), are misplaced, or are free buddies
-        apart.
-        """
+        """Walk the arena. `InvariantBroken` if pieces leave gaps (I1), lie askew, or are free buddies apart."""
         self._check_tiles()
         for start, size in [*self.holes, *self._chunks.items()]:
             if size != next_power_of_two(size) or start % size:
@@ -78,7 +69,7 @@ class BuddyArena(ContiguousMemory):
                     "buddies", f"{size} slots at {start} are not a power of two at a multiple of itself"
                 )
         for start, size in self.holes:
-            if self._buddy_is_free(start, size):
+            if start ^ size in self._free[size]:
                 raise InvariantBroken(
                     "coalescing", f"the buddies of {size} at {start} and {start ^ size} are free, apart"
                 )

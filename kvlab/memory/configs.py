@@ -1,6 +1,4 @@
-"""From a Hugging Face configuration to a `KVShape`, read by attribute so that neither transformers nor torch is
-imported.
-"""
+"""From a Hugging Face configuration to a `KVShape`, by attributes alone: neither transformers nor torch is imported."""
 
 from __future__ import annotations
 

@@ -47,9 +47,7 @@ class ContiguousMemory(ABC):
         return max((size for _, size in self.holes), default=0)
 
     def waste(self, tenants: Mapping[int, Tenant], waiting: int = 0) -> Waste:
-        """Where the slots are: `tenants` says (prompt, answer, generated) for each chunk's first slot; see
-        `arena_waste`.
-        """
+        """Where the slots are; `tenants` maps a chunk's start to (prompt, answer, generated); see `arena_waste`."""
         return arena_waste(self._chunks, self.holes, tenants, waiting)
 
     def _close(self, start: int) -> int:
@@ -111,9 +109,7 @@ class Arena(ContiguousMemory):
         return fitting[0][1] if self.fit == "first" else min(fitting)[1]
 
     def free(self, start: int) -> None:
-        """Return the chunk that starts at `start`; it becomes one with holes it touches. No such chunk:
-        `UsageError`.
-        """
+        """Return the chunk that starts at `start`; it becomes one with holes it touches. None there: `UsageError`."""
         size, holes = self._close(start), self._holes
         position = bisect_left(holes, (start, 0))
         left, right = start, start + size
@@ -149,8 +145,7 @@ def external_fragmentation(holes: Sequence[tuple[int, int]]) -> float:
 
 
 def compact(chunks: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int, int]], int]:
-    """Slide `(start, size)` chunks to the left, order kept: the moves `(from, to, size)` and the tokens they copy
-    in all.
+    """Slide `(start, size)` chunks to the left, order kept: the moves `(from, to, size)` and all tokens they copy.
 
     A chunk that stays is not a move. Done in the order given, no move overwrites tokens that are still to be moved,
     though a move may overlap itself. Chunks that overlap raise `UsageError`.

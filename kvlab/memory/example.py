@@ -1,6 +1,4 @@
-"""The running example, in one place: a food-delivery assistant on an 80 GB GPU. Prose, labs and tests read these
-numbers from here.
-"""
+"""The running example in one place, for prose, labs and tests: a food-delivery assistant on an 80 GB GPU."""
 
 from __future__ import annotations
 

@@ -15,9 +15,7 @@ LESSON_SEED = 21419
 
 
 def lesson_lengths(seed: int, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """`(prompts, answers)` of the lesson's model: answers log-normal with mean 300, 1 to 2,048; prompts uniform,
-    200 to 1,500.
-    """
+    """`(prompts, answers)`: prompts uniform from 200 to 1,500, answers log-normal with mean 300, from 1 to 2,048."""
     r = np.random.default_rng(seed)
     answers = np.clip(np.floor(r.lognormal(log(300) - 1.2**2 / 2, 1.2, n)), 1, 2048).astype(np.int64)  # drawn first
     return r.integers(200, 1501, n), answers
@@ -32,8 +30,7 @@ def lesson_trace(seed: int = LESSON_SEED) -> Trace:
 
 
 def sharegpt_like(n: int, seed: int) -> Trace:
-    """`n` requests as long as those of ShareGPT: mean prompt 161 and mean answer 338 tokens, at most 2,048
-    together.
+    """`n` requests as long as those of ShareGPT: mean prompt 161, mean answer 338 tokens, at most 2,048 together.
 
     The means are those of Kwon et al. 2023 (arXiv 2309.06180, figure 11). That they are log-normal is our choice,
     and so are the spreads: with them a replay of the paper's experiment gives its bars and its numbers of running
@@ -43,9 +40,7 @@ def sharegpt_like(n: int, seed: int) -> Trace:
 
 
 def alpaca_like(n: int, seed: int) -> Trace:
-    """`n` requests as long as those of Alpaca: mean prompt 19.3 and mean answer 58.5 tokens (Kwon et al. 2023,
-    figure 11).
-    """
+    """`n` requests as long as those of Alpaca: mean prompt 19.3, mean answer 58.5 tokens (source as above)."""
     return _log_normal("alpaca-like", n, seed, prompt=(2.78, 0.6), answer=(3.575, 1.0))
 
 

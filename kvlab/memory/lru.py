@@ -8,13 +8,11 @@ from kvlab.errors import InvariantBroken
 
 
 class LRUList:
-    """Block ids from least to most recently used. `push`, `pop` and `remove` from the middle each cost the same few
-    steps.
+    """Block ids from least to most recently used; `push`, `pop` and `remove` from the middle cost the same few steps.
 
-    Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none
-    searched for. Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. A block
-    that is not listed names itself. The caller answers for what it pushes (nothing twice) and removes (only what is
-    there).
+    Intrusive: `_next[b]` and `_prev[b]` name the neighbours of block `b`, so no node object is made, and none searched
+    for. Entry `num_blocks` is a sentinel that closes the ring, so that no end is a special case. The caller answers for
+    what it pushes (nothing twice) and removes (only what is there).
     """
 
     def __init__(self, num_blocks: int) -> None:
@@ -43,7 +41,6 @@ class LRUList:
         """Unlink `block`, wherever it stands."""
         before, after = self._prev[block], self._next[block]
         self._next[before], self._prev[after] = after, before
-        self._next[block] = self._prev[block] = block
         self._length -= 1
 
     def pop(self) -> int:

@@ -119,9 +119,7 @@ class BlockManager:
         return self.slots(seq_id, start, stop)
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Slots of the tokens at positions `start` to `stop - 1` (all by default), int64, each through the table
-        (I4).
-        """
+        """Slots of the tokens at positions `start` to `stop - 1` (default: all), int64, each through the table (I4)."""
         sequence, size = self._find(seq_id), self.block_size
         stop = sequence.num_tokens if stop is None else stop
         if not 0 <= start <= stop <= sequence.num_tokens:

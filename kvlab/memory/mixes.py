@@ -38,8 +38,7 @@ def no_sharing(trace: Trace, seed: int) -> Trace:
 
 
 def shared_prefix(n: int, seed: int, shared: int = 1024, own: tuple[int, int] = (50, 300), answer: int = 8) -> Trace:
-    """`n` requests that begin with the same `shared` tokens (one system prompt) and go on with `own[0]` to `own[1]`
-    of their own.
+    """`n` requests that begin with the same `shared` tokens, then have from `own[0]` to `own[1]` of their own.
 
     The defaults are the load of the course's shared-prefix benchmark.
     """
@@ -55,9 +54,7 @@ def shared_prefix(n: int, seed: int, shared: int = 1024, own: tuple[int, int] = 
 def few_shot(
     n: int, seed: int, tasks: int = 4, shots: int = 5, shot: int = 120, question: int = 60, answer: int = 20
 ) -> Trace:
-    """`n` questions to `tasks` tasks in turn; each prompt repeats its task's `shots` examples of `shot` tokens, in
-    one order.
-    """
+    """`n` questions to `tasks` tasks in turn; each prompt begins with its task's `shots` examples of `shot` tokens."""
     _counts(n=n, tasks=tasks, shots=shots, shot=shot, question=question, answer=answer)
     texts = _texts(seed)
     examples = [[(next(texts), shot) for _ in range(shots)] for _ in range(tasks)]
@@ -74,8 +71,7 @@ def few_shot(
 def tree_of_thoughts(
     trees: int, seed: int, branches: int = 3, depth: int = 3, root: int = 400, thought: int = 60
 ) -> Trace:
-    """`trees` problems of `root` tokens; every thought of `thought` tokens is followed by `branches` others,
-    `depth` times.
+    """`trees` problems of `root` tokens; `depth` times, each thought is followed by `branches` of `thought` tokens.
 
     A request is one thought: its prompt is the path that leads to it. They come breadth first, as a search would
     send them.
@@ -128,9 +124,7 @@ def poisson_arrivals(trace: Trace, rate: float, seed: int) -> Trace:
 
 
 def bursty_arrivals(trace: Trace, rate: float, seed: int, burst: int = 8) -> Trace:
-    """The same requests at the same average `rate`, but `burst` at a time: a queue forms although the average could
-    be served.
-    """
+    """The same requests at the same average `rate`, but `burst` at a time: a queue forms even where it need not."""
     _counts(burst=burst)
     times = _gaps(np.random.default_rng(seed), rate / burst, -(-len(trace) // burst))
     return _arriving(trace, [time for time in times for _ in range(burst)][: len(trace)])

@@ -13,8 +13,7 @@ def next_power_of_two(number: int) -> int:
 
 
 def reserve(policy: str, prompt: int, answer: int, context: int = 8192, max_answer: int = 2048) -> int:
-    """Slots that `policy` reserves for a request of `prompt` tokens whose answer will have `answer`, never above
-    `context`.
+    """Slots that `policy` reserves for a request of `prompt` tokens that `answer` will follow, at most `context`.
 
     - "full": the model's whole context
     - "prompt+max": the prompt and the longest answer allowed

@@ -174,8 +174,10 @@ class BlockPool:
         return ids
 
     def check(self) -> None:
-        """Walk the whole pool. `InvariantBroken` if a block is neither used nor free, or both, or free twice (I1),
-        or if a hash is filed under the wrong block, or a free block lies in the wrong place.
+        """Walk the whole pool and raise `InvariantBroken` for what does not hold.
+
+        Each block is used, null or free, and only one of these, once (I1); hashes and blocks name each other; free
+        blocks lie where they belong.
         """
         self._cached.check()
         free = [*self._blank, *self._cached]

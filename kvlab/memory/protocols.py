@@ -1,6 +1,4 @@
-"""What a part must offer to stand in for a finished one. A learner's class need not derive from these, only have
-the names.
-"""
+"""What a part must offer to stand in for a finished one; a learner's class need not derive from these."""
 
 from __future__ import annotations
 

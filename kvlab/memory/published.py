@@ -23,7 +23,7 @@ class PublishedRow(NamedTuple):
 
     policy: str
     share_held: float
-    """Final lengths over allocated slots."""
+    """Final lengths, as far as they fit into what is allocated, over allocated slots."""
     fit: int
     """Requests that fit: floor(kv_tokens * requests / allocated slots)."""
 
@@ -61,15 +61,14 @@ def published_table(
     context: int = 8192,
     max_answer: int = 2048,
 ) -> list[PublishedRow]:
-    """One row for each policy, by the counting rule that fits the published figures (all requests at their final
-    length).
-    """
+    """One row for each policy, by the counting rule that fits the published figures: all at their final length."""
     if not len(trace):
         raise UsageError("a table needs at least one request")
-    tokens, rows = sum(request.total for request in trace), []
+    rows = []
     for policy in policies:
-        allocated = sum(allocated_slots(policy, request, context, max_answer) for request in trace)
-        rows.append(PublishedRow(policy, tokens / allocated, kv_tokens * len(trace) // allocated))
+        slots = [allocated_slots(policy, request, context, max_answer) for request in trace]
+        held = sum(min(request.total, allocated) for request, allocated in zip(trace, slots, strict=True))
+        rows.append(PublishedRow(policy, held / sum(slots), kv_tokens * len(trace) // sum(slots)))
     return rows
 
 

@@ -55,11 +55,12 @@ def replay(
     block_size = block_size_of(policy)
     if block_size is not None:
         return _Paged(trace, capacity, block_size).run()
-    arena = _arena(allocator, capacity)
-    return _reserved(
-        deque((request, reserve(policy, request.prompt, request.answer, context, max_answer)) for request in trace),
-        arena,
-    )
+    queue: deque[tuple[Request, int]] = deque()
+    for request in trace:
+        queue.append((request, reserve(policy, request.prompt, request.answer, context, max_answer)))
+        if queue[-1][1] < request.total:
+            raise UsageError(f"{policy!r} reserves {queue[-1][1]} slots for a request that needs {request.total}")
+    return _reserved(queue, _arena(allocator, capacity))
 
 
 def _arena(allocator: str | Allocator, capacity: int) -> Allocator:
@@ -150,7 +151,7 @@ class _Paged:
                 self.manager.append(number)
             except OutOfBlocks:
                 if len(self.running) == 1:  # to preempt itself would only bring it back here, for ever
-                    raise UsageError(f"a request outgrew all {self.manager.pool.num_blocks} blocks on its own") from None
+                    raise UsageError(f"a request outgrew all {self.manager.pool.num_blocks} blocks") from None
                 self._preempt_newest()
                 continue
             request, generated = self.running[number]

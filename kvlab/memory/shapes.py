@@ -55,9 +55,7 @@ def latent_bytes_per_token(layers: int, latent_dim: int, rope_dim: int, bytes_pe
 
 
 def window_tokens(context: int, window: int, window_layers: int, full_layers: int) -> int:
-    """Token-layers kept at a context of `context` tokens: full layers keep all of it, window layers the last
-    `window`.
-    """
+    """Tokens kept, summed over layers: full layers keep all of the `context`, window layers the last `window`."""
     _at_least(0, context=context, window_layers=window_layers, full_layers=full_layers)
     _at_least(1, window=window)
     return full_layers * context + window_layers * min(context, window)

@@ -13,9 +13,7 @@ Tenant = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Waste:
-    """Where the token slots of a KV memory are. The five numbers add up to its capacity; averages and shares are
-    floats.
-    """
+    """Where the token slots of a KV memory are: five numbers that add up to its capacity (or, as shares, to 1)."""
 
     held: float = 0
     """Slots that hold a token."""

@@ -83,17 +83,13 @@ class Trace:
         return iter(self.requests)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, one request a line: prompt, answer, and where there are any, arrival and
-        segments.
-        """
+        """Write the trace as JSON, one request a line: prompt, answer, and arrival and segments if there are any."""
         rows = ",\n".join(json.dumps(_to_json(request)) for request in self.requests)
         Path(path).write_text(f'{{"name": {json.dumps(self.name)}, "requests": [\n{rows}\n]}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what `save` wrote. Anything else raises `UsageError` that names the file, the request and what is
-        wrong with it.
-        """
+        """Read what `save` wrote; anything else raises `UsageError` with the file, the request and what is wrong."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except ValueError as error:  # malformed JSON and bytes that are not UTF-8

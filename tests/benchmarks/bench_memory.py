@@ -1,5 +1,4 @@
-"""What the block manager costs: microseconds per admit, appended token and free, beside a bare-Python floor and a
-peer.
+"""Microseconds per admit, appended token and free of the block manager, beside a bare-Python floor and a peer.
 
 python -m tests.benchmarks.bench_memory [--requests 1000] [--rounds 5] [--json PATH]
 
@@ -117,9 +116,7 @@ class Floor:
 
 
 class HuggingFace:
-    """transformers' `PagedAttentionCache` as its continuous batching uses it, without block sharing, tensors kept
-    tiny.
-    """
+    """transformers' `PagedAttentionCache` as its continuous batching uses it, without sharing, tensors kept tiny."""
 
     def __init__(self) -> None:
         import torch

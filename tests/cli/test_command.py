@@ -75,6 +75,12 @@ def test_an_interrupt_is_no_traceback(kvlab: Command, monkeypatch: pytest.Monkey
     assert kvlab("doctor").code == 130
 
 
+def test_output_that_nobody_reads_to_its_end_is_no_error(here: Path) -> None:
+    command = f"{sys.executable} -m kvlab --help | true"
+    done = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+
+
 # -- doctor
 
 

@@ -65,5 +65,8 @@ def test_lab_00_is_served_to_this_machine(server: tuple[str, str], tmp_path: Pat
     assert "JupyterLab" in get(f"{address}/lab/tree/{first.name}?token={token}")
     kernels = json.loads(get(f"{address}/api/kernelspecs?token={token}"))
     assert kernels["default"] == "python3"
+    news = json.loads(get(f"{address}/lab/api/settings/@jupyterlab/apputils-extension:notification?token={token}"))
+    assert news["schema"]["properties"]["fetchNews"]["default"] == "false"  # asks nobody; the learner's own wish counts
     said = (tmp_path / "log").read_text()
+    assert f"{address}/lab/tree/{first.name}?token=" in said  # the address to copy leads to lab 00 as well
     assert f"Starting JupyterLab on my-labs/{first.name}" in said and "0.0.0.0" not in said

@@ -171,6 +171,6 @@ def test_jupyterlab_is_started_on_lab_00_for_this_machine_only(
     monkeypatch.setattr(start, "serve", lambda command: commands.append(command) or 0)
     assert kvlab("start", "--no-browser", "--port", "8899", "--", "--ServerApp.token=x").code == 0
     (command,) = commands
-    assert command[1:4] == ["-m", "jupyterlab", os.path.join("my-labs", "00_start.ipynb")]
+    assert command[1:3] == ["-m", "jupyterlab"] and "--LabApp.default_url=/lab/tree/00_start.ipynb" in command
     assert "--ServerApp.ip=127.0.0.1" in command and "--ServerApp.port=8899" in command and "--no-browser" in command
     assert command[-1] == "--ServerApp.token=x"

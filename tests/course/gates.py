@@ -83,6 +83,16 @@ def _imports(cell: str) -> str:
     return "\n".join(ast.unparse(node) for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
 
 
+def handed_out_is_not_attempted(entry: Exercise) -> None:
+    """The cell of the student notebook, as it is handed out, is "not attempted"."""
+    for cell in notebooks.cells("labs", entry.lab):
+        if f"\ndef {entry.name}(" in "\n" + cell or f"\nclass {entry.name}" in "\n" + cell:
+            said = Notebook().run(cell)
+            assert said.startswith(f"○ {entry.name}: not attempted."), said
+            return
+    raise AssertionError(f"no cell of the student notebook of lab {entry.lab} defines {entry.name}")
+
+
 PLACEHOLDERS = ("...", "pass", "raise NotImplementedError", "raise NotImplementedError('later')",
                 '"""Only a docstring."""', '"""A docstring."""\n...')
 

@@ -45,6 +45,11 @@ def test_an_untouched_body_is_not_attempted(entry):
 
 
 @each
+def test_the_cell_that_is_handed_out_is_not_attempted(entry):
+    gates.handed_out_is_not_attempted(entry)
+
+
+@each
 def test_raising_in_every_body_passes_nothing(entry):
     gates.raising_passes_nothing(entry)
 

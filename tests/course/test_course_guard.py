@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -183,15 +184,20 @@ def test_a_check_that_passes_is_quick(notebook):
     assert children_seconds() - before < 1
 
 
-def test_work_that_breaks_by_itself_ends_without_a_report():
-    class Broken:
-        def setting(self):
-            raise RuntimeError("no")
+class Broken:
+    """Work that raises by itself."""
 
-        def run(self, emit):
-            raise AssertionError
+    setting = contextlib.nullcontext
 
-        def late(self, frame):
-            return {}
+    def run(self, emit):
+        raise RuntimeError("no")
 
-    assert guarded(Broken(), 1.0).report == {}
+    def late(self, frame):
+        return {}
+
+
+@pytest.mark.parametrize("isolate", ISOLATED)
+def test_work_that_breaks_by_itself_says_so(isolate):
+    ending = guarded(Broken(), 1.0, isolate)
+    assert ending.how == "broken"
+    assert ending.report["trouble"].startswith("RuntimeError: no in test_course_guard.py, line ")

@@ -7,6 +7,7 @@ import pytest
 import kvlab.course
 from kvlab.course import registry
 from kvlab.course.overview import progress
+from kvlab.course.session import session
 from tests.course import small
 
 RIGHT = "def grow(table, extra):\n    table += [0] * extra\n    return len(table)"
@@ -52,6 +53,29 @@ def test_progress_shows_the_course_as_text_and_as_html(notebook):
     assert "  ✗ Shelf                     ★   not there yet (1 try, 1 hint, solution seen)" in lines
     assert "  ○ halves                    ★★  not attempted  (extra)" in lines
     assert "<table>" in shown._repr_html_() and shown._repr_mimebundle_()["text/plain"] == str(shown) == repr(shown)
+
+
+def test_progress_counts_predictions_recall_and_what_was_said(notebook):
+    assert progress().notes == ""
+    notebook.run("predict('a', 10)\nreveal('a', 14)\npredict('b', 10)\nreveal('b', 90)\npredict('c', 1)")
+    session().progress.change(lambda all_: all_["recall"].update(x={"right": True}, y={"right": False}))
+    session().progress.change(lambda all_: all_["say_it"].update({"03": {}, "01": {}}))
+    assert str(progress()).splitlines()[-1] == ("1 of 2 predictions within 1.5x · 1 of 2 recall questions right · "
+                                                "said aloud: lab 01, 03")
+
+
+def test_a_solution_that_was_filled_in_is_not_called_passed(notebook):
+    def fill_in(all_):
+        all_["exercises"]["grow"] = {"lab": "97", "caught_up_at": "2000", "caught_up_source": "@exercise\n" + RIGHT}
+
+    session().progress.change(fill_in)
+    assert "» grow                      ★   caught up with, not solved" in str(progress())
+    notebook.exercise(RIGHT)
+    assert "caught up with, not solved" in str(progress())
+    notebook.exercise("def grow(table, extra):\n    return 0")
+    assert "✗ grow" in str(progress())
+    notebook.exercise(RIGHT.replace("table += [0]", "table += [0]  "))
+    assert "passed (2 tries)" in str(progress())
 
 
 def test_star_import_gives_the_eleven_names_and_no_module():

@@ -159,6 +159,7 @@ def _count(path, kernel):
         kept.change(lambda all_, key=f"{kernel}-{number}": all_["recall"].update({key: {}}))
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # the children only write files
 def test_two_kernels_at_once_lose_nothing_of_each_other(tmp_path):
     path = tmp_path / "progress.json"
     context = multiprocessing.get_context("fork")

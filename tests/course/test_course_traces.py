@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 import time
 
+import pytest
 from hypothesis import strategies as st
 
 from kvlab.course.declare import Exercise, Traces, Wrong
+from kvlab.course.guard import BrokenCheck
 from kvlab.course.judge import judge
 from tests.course import small
 from tests.course.cells import fits
@@ -53,8 +54,13 @@ def test_an_exception_of_the_part_is_shown_with_its_trace():
 
 
 class Moody(small.Shelf):
+    """Fails once, whatever it is asked."""
+
+    failed = False
+
     def take(self, count):
-        if random.random() < 0.3:
+        if not Moody.failed:
+            Moody.failed = True
             raise OSError("today not")
         return super().take(count)
 
@@ -102,6 +108,13 @@ def test_a_value_that_cannot_be_rendered_is_shown_as_it_is():
         check = Traces("odd", st.integers(), run, render=render)
         verdict = judge(Exercise("Shelf", small.LAB, "tests.course.small.Shelf", (check,)), small.Shelf)
         assert verdict.lines[:2] == ("✗ Shelf: no.", "      0")
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_strategy_that_makes_nothing_is_a_fault_of_the_check(isolate):
+    check = Traces("impossible", st.integers().filter(lambda _: False), small.walk)
+    with pytest.raises(BrokenCheck, match="Unsatisfiable"):
+        judge(dataclasses.replace(HIDDEN, checks=(check,), isolate=isolate), small.Shelf)
 
 
 def test_a_strategy_may_be_made_when_it_is_first_needed():

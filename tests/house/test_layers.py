@@ -97,8 +97,8 @@ def test_importing_the_memory_side_is_quick(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_course_and_the_command_need_the_base_dependencies_alone() -> None:
-    lab = ("matplotlib", "ipywidgets", "IPython", "ipykernel", "jupyterlab", "transformers", "torch", "nbformat", "tqdm")
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({lab!r}))"
+    extras = ("matplotlib", "ipywidgets", "IPython", "ipykernel", "jupyterlab", "nbformat", "transformers", "torch")
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({extras!r}))"
     python(f"{blocked}\nimport kvlab.memory, kvlab.course, kvlab.cli.main\nkvlab.course.progress()")
 
 

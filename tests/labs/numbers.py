@@ -99,7 +99,7 @@ def unsupported(notebook: NotebookNode) -> list[str]:
 
 
 def model_answer(notebook: NotebookNode) -> str:
-    """The model answer that the lab's "say it" shows; prose, though it stands in kvlab/course/questions.py."""
+    """The model answer that the lab's "say it" shows; prose, though it stands in kvlab/course/questions/."""
     asked = [found[1] for cell in cells(notebook, "code") if (found := re.search(r'(?m)^say_it\("(\d+)"', cell.source))]
     return "\n".join(said.model for said in SAY_IT if said.lab in asked)
 

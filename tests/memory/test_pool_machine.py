@@ -80,6 +80,17 @@ class PoolMachine(RuleBasedStateMachine):
         held = [block for block, count in enumerate(self.holders) for _ in range(count)]
         self.release(data.draw(st.permutations(held))[: data.draw(st.integers(1, len(held)))])
 
+    @precondition(lambda self: any(block in self.key for block in self.free))
+    @rule(data=st.data())
+    def have_cached_blocks_back(self, data: st.DataObject) -> None:
+        cached = [block for block in self.free if block in self.key]
+        self.share(data.draw(st.lists(st.sampled_from(cached), min_size=1, max_size=4)))
+
+    @precondition(lambda self: any(self.holders))
+    @rule(data=st.data(), key=st.sampled_from("AB"))
+    def publish_what_is_held(self, data: st.DataObject, key: str) -> None:
+        self.publish(data.draw(st.sampled_from([block for block, count in enumerate(self.holders) if count])), key)
+
     @rule(block=st.integers(-1, 8), key=keys)
     def publish(self, block: int, key: str) -> None:
         in_use = 0 <= block < len(self.holders) and self.holders[block] and block != self.null

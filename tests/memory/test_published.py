@@ -66,6 +66,8 @@ def test_any_policies_can_be_compared_at_any_size() -> None:
 def test_an_answer_beyond_the_context_is_reserved_no_further() -> None:
     assert allocated_slots("prompt+max", Request(7000, 10)) == 8192
     assert allocated_slots("32-token blocks", Request(30, 10)) == 64
+    short = published_table(lesson_trace(), policies=["prompt+max"], max_answer=100)
+    assert short[0].share_held < 1  # answers are cut where the reservation ends
 
 
 @pytest.mark.parametrize(

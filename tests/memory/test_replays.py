@@ -36,7 +36,7 @@ def shares(policy: str, allocator: str = "first", seed: int = 0) -> Replay:
     return seen._replace(waste=seen.waste.scaled(100))
 
 
-# Our page's table, from a prototype: tokens, reserved, internal, external or free, running; the paper's figures beside it.
+# Our page's table, from a prototype: tokens, reserved, internal, external or free, running; beside it the paper's.
 # The prototype's answers were spread a little wider than ours, so more was reserved for later and less rounded up.
 BARS = [
     ("full", "first", (19.1, 15.7, 56.2, 9.0), 7.0),  # the paper: 20.4 % tokens, 7.00 running
@@ -150,6 +150,12 @@ def test_a_paged_replay_gives_every_request_its_tokens() -> None:
     assert tight.waste.held == pytest.approx((10 + 3.5) / 20)
 
 
+def test_a_preempted_request_waits_at_the_head_of_the_queue() -> None:
+    """The second loses its blocks after one token and resumes before the third, which would be done sooner."""
+    seen = replay(make_trace("three", [2, 2, 4], [3, 3, 1]), "1-token blocks", capacity=6)
+    assert (seen.preemptions, seen.steps) == (1, 5)
+
+
 def test_an_arena_of_ones_own_can_be_replayed() -> None:
     trace = sharegpt_like(300, 1)
     assert replay(trace, "oracle", allocator=FirstFitArena(15_700)) == replay(trace, "oracle", allocator="first")
@@ -174,8 +180,13 @@ def test_one_that_outgrows_the_pool_alone_is_refused_and_does_not_preempt_itself
         replay(make_trace("long", [10, 60], [200, 1]), "8-token blocks", capacity=64)
 
 
+def test_a_policy_that_reserves_less_than_a_request_needs_is_refused() -> None:
+    with pytest.raises(UsageError, match="'prompt\\+max' reserves 30 slots for a request that needs 31"):
+        replay(make_trace("long", [20], [11]), "prompt+max", max_answer=10)
+
+
 def test_unknown_policies_and_allocators_are_refused() -> None:
     with pytest.raises(UsageError, match="no policy 'best'"):
         replay(lesson_trace(), "best")
     with pytest.raises(UsageError, match="no allocator 'worst'; there are 'first', 'best', 'buddy'"):
-        replay(lesson_trace(), "oracle", allocator="worst")
+        replay(sharegpt_like(5, 0), "oracle", allocator="worst")

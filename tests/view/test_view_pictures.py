@@ -66,6 +66,15 @@ def test_no_word_of_a_chart_is_cut_off_or_lies_on_another(name, charts):
 
 
 @pytest.mark.parametrize("name", CHARTS)
+def test_no_curve_runs_through_a_word(name, charts):
+    figure = charts[name].figure
+    boxes = [(text.get_text(), text.get_window_extent()) for text in words(figure)]
+    curves = [line for line in figure.findobj(Line2D) if len(line.get_xdata()) > 2]
+    for path in (curve.get_path().transformed(curve.get_transform()) for curve in curves):
+        assert not [text for text, box in boxes if path.intersects_bbox(box, filled=False)]
+
+
+@pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_uses_the_palette_white_and_greys_only(name, charts):
     figure = charts[name].figure
     used = [line.get_color() for line in figure.findobj(Line2D)]

@@ -23,9 +23,9 @@ def _waste() -> v.Picture:
     return v.waste_bars(wastes | {"16-token blocks": m.replay(trace, "16-token blocks").waste})
 
 
-def _blocks() -> v.Picture:
+def _blocks(sizes: tuple[int, ...] = SIZES) -> v.Picture:
     lengths = [request.total for request in m.lesson_trace()]
-    return v.block_size_curve(m.block_size_sweep(lengths, SIZES), len(lengths))
+    return v.block_size_curve(m.block_size_sweep(lengths, sizes), len(lengths))
 
 
 CHARTS: dict[str, Callable[[], v.Picture]] = {
@@ -36,6 +36,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "published_half": lambda: v.published_bars(m.published_table(m.lesson_trace())[:2]),
     "waste": _waste,
     "blocks": _blocks,
+    "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
     "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
     "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
 }

@@ -48,7 +48,7 @@ def lists_stay_apart(part: Any) -> None:
 
 
 BLOCK_POOL = Exercise(
-    name="BlockPool", lab="03", part="kvlab.memory.BlockPool", stars=3, core=True, minutes=20,
+    name="BlockPool", lab="03", part="kvlab.memory.BlockPool", stars=3, core=True, minutes=30,
     checks=(
         scenarios("take", run, render, (4, (take(1),)), next="move a block from free to owned, and set its count to 1"),
         Property("each pool its own", each_pool_its_own, next="create the lists in __init__, with self."),
