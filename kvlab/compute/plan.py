@@ -86,6 +86,10 @@ class AttentionPlan:
             self._groups[window] = [self._group(members, window) for members in self._members(window)]
         return self._groups[window]
 
+    def keys_gathered(self, window: int | None = None) -> int:
+        """Keys that one layer of that window copies out of its pool, padding included, and as many values."""
+        return sum(group.sequences * group.keys for group in self.groups(window))
+
     def _members(self, window: int | None) -> list[np.ndarray]:
         """Sequences sorted by size, cut where one more means too much padding. Decoding ones stay by themselves."""
         seen = self.contexts if window is None else np.minimum(self.contexts, self.queries + window - 1)

@@ -73,6 +73,7 @@ class Engine:
         prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
         stop: sequences of ids that do. request_id: by default a number of its own.
         """
+        prompt = [int(token) for token in prompt]
         if not prompt or max_new_tokens < 1:
             raise UsageError(
                 f"a request has at least 1 token and asks for at least 1, not {len(prompt)} and {max_new_tokens}"
@@ -87,7 +88,7 @@ class Engine:
         promised = self._promises.needed(len(prompt), max_new_tokens)
         ends = self.paged.eos if eos is None else frozenset(eos)
         endings = [tuple(ending) for ending in stop if len(ending)]
-        generation = Generation(request_id, list(prompt), max_new_tokens, sampling, ends, endings, promised)
+        generation = Generation(request_id, prompt, max_new_tokens, sampling, ends, endings, promised)
         self.waiting.append(generation)
         return generation
 

@@ -47,7 +47,7 @@ def idle(engine: Engine) -> bool:
 @pytest.mark.parametrize("budget", [5, 512])
 def test_tokens_are_those_of_one_by_one_generate(name, budget):
     serving = engine(name=name, token_budget=budget)
-    asked = [serving.submit(ids, answer) for ids, answer in zip(PROMPTS, ANSWERS, strict=True)]
+    asked = [serving.submit(torch.tensor(ids), answer) for ids, answer in zip(PROMPTS, ANSWERS, strict=True)]
     serving.run()
     for generation, want, answer in zip(asked, expected(name), ANSWERS, strict=True):
         assert generation.tokens == want[:answer] and generation.reason == "length"
