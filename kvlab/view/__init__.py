@@ -11,6 +11,7 @@ from kvlab.view.figures import (
     arena_strip,
     batch_throughput,
     block_size_curve,
+    gathered_bytes,
     published_bars,
     waste_bars,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "batch_throughput",
     "block_map",
     "block_size_curve",
+    "gathered_bytes",
     "policy_explorer",
     "pool_explorer",
     "published_bars",

@@ -1,10 +1,11 @@
-"""Every chart of labs 01-03. Each function returns a `Picture`: shown by a notebook with the same story in words."""
+"""Every chart of the labs. Each function returns a `Picture`: shown by a notebook with the same story in words."""
 
 from __future__ import annotations
 
 from kvlab.view.churn import arena_history
 from kvlab.view.figures_blocks import block_size_curve, published_bars
 from kvlab.view.figures_cost import answer_histogram, batch_throughput
+from kvlab.view.figures_gather import gathered_bytes
 from kvlab.view.figures_waste import arena_strip, waste_bars
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "arena_strip",
     "batch_throughput",
     "block_size_curve",
+    "gathered_bytes",
     "published_bars",
     "waste_bars",
 ]

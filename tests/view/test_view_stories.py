@@ -6,7 +6,15 @@ import pytest
 from view_gallery import CHARTS
 
 from kvlab import memory as m
-from kvlab.view import answer_histogram, arena_history, arena_strip, batch_throughput, block_size_curve, published_bars
+from kvlab.view import (
+    answer_histogram,
+    arena_history,
+    arena_strip,
+    batch_throughput,
+    block_size_curve,
+    gathered_bytes,
+    published_bars,
+)
 from kvlab.view.kinds import FREE, HELD, HOLE, LATER, UNUSED
 
 
@@ -53,6 +61,12 @@ def test_the_block_size_curve_tells_waste_and_lookups_a_request():
     picture = block_size_curve(m.block_size_sweep(lengths, (1, 16)), 3)
     assert picture.values["1"] == (0.0, pytest.approx(149 / 3))
     assert picture.values["16"] == (pytest.approx(1 - 149 / 176), pytest.approx(11 / 3))
+
+
+def test_the_gathered_bytes_tell_where_the_cache_outweighs_the_weights():
+    picture = gathered_bytes(m.LLAMA_3_8B.bytes_per_token, m.WEIGHT_BYTES, (1, 64))
+    assert picture.values["crossings"][64] == m.WEIGHT_BYTES / (64 * m.LLAMA_3_8B.bytes_per_token)
+    assert "- 64 together: 64 GiB a step at 8,192 tokens each; as much as the weights from 1,915 tokens" in picture.text
 
 
 @pytest.mark.parametrize("policy", m.POLICIES)

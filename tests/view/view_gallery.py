@@ -1,4 +1,4 @@
-"""Writes every picture of labs 01-03 as PNG, to be looked at: `python tests/view/view_gallery.py FOLDER`."""
+"""Writes every picture of the labs as PNG, to be looked at: `python tests/view/view_gallery.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "waste": _waste,
     "blocks": _blocks,
     "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
+    "gathered": lambda: v.gathered_bytes(m.LLAMA_3_8B.bytes_per_token, m.WEIGHT_BYTES),
     "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
     "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
 }
