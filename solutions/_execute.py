@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, before a "python3" of the user's
 CELL_TIMEOUT = 120  # seconds, the limit nbval runs with
 IGNORE = "nbval-ignore-output"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -25,9 +26,14 @@ def execute(notebook: NotebookNode, folder: Path, name: str) -> NotebookNode:
     """`notebook` run from top to bottom in `folder`, its outputs made fit to commit. Errors and stderr are refused."""
     done = copy.deepcopy(notebook)
     client = NotebookClient(
-        done, timeout=CELL_TIMEOUT, kernel_name="python3", record_timing=False,
-        store_widget_state=False, resources={"metadata": {"path": str(folder)}},
-    )  # fmt: skip
+        done,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(folder)}},
+        extra_arguments=["--log-level=ERROR"],  # else every kernel warns that its sockets are plain TCP
+    )
     try:
         client.execute(env={**os.environ, "KVLAB_PROGRESS": "off"})
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:

@@ -9,7 +9,9 @@ notebook is not what its source gives.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
+import importlib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +79,12 @@ def find_sources(root: Path, lab: str | None = None) -> list[Path]:
     return sorted(path for path in root.glob("solutions/[0-9][0-9]_*.py") if path.stem.startswith(lab or ""))
 
 
+def warm_up() -> None:
+    """Let matplotlib list the fonts of a new machine here: in a cell it would say so on stderr."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("matplotlib.font_manager")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0 if all is well, 1 if a source or notebook is wrong."""
     parser = argparse.ArgumentParser(
@@ -101,6 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
             wrong = check(options.root, sources)
             print("\n".join(wrong) or f"{len(sources)} sources, {2 * len(sources)} notebooks: all match")
             return int(bool(wrong))
+        warm_up()
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
             for paths in pool.map(build, sources):
                 print("wrote", *(path.relative_to(options.root) for path in paths))

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # `from tests.labs.notebooks import ...`, also under a bare `pytest`
 
-os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, before a "python3" of the user's
 
 
 @pytest.fixture(scope="session")

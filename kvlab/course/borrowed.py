@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import sys
 from typing import Any
 
 from kvlab.course.declare import Exercise
@@ -19,7 +19,7 @@ def sentence(entry: Exercise, part: Any, source: Source | None, names: dict[str,
         return f"{entry.name} is the finished part itself, so there is nothing of yours to check."
     if isinstance(thing, type) and any(_among(base, family) for base in thing.__mro__):
         return f"{entry.name} inherits from the finished part, so there is little of yours to check."
-    if source is not None and any(_among(_meant(node, entry, names), family) for node in ast.walk(source.node)):
+    if source is not None and _mentions(source.node, entry.name, family, names):
         return f"{entry.name} uses {entry.part}, the finished part, so there is nothing of yours to check."
     return ""
 
@@ -37,24 +37,35 @@ def _among(thing: Any, family: list[Any]) -> bool:
     return any(thing is member for member in family)
 
 
-def _meant(node: ast.AST, entry: Exercise, names: dict[str, Any]) -> Any:
-    """The object that a name, a dotted name or an import in the learner's source stands for, or None. The exercise's
-    own name stands for the learner's object while it is checked."""
-    if isinstance(node, ast.ImportFrom) and node.module:
-        name = entry.part.rpartition(".")[2]
-        return _attribute(_module(node.module), name) if any(alias.name == name for alias in node.names) else None
+def _mentions(node: ast.AST, own_name: str, family: list[Any], names: dict[str, Any]) -> bool:
+    """Whether a definition names one of `family`. Its own name stands for itself, whatever it means outside."""
+    local = _imported(node)
+    if any(_among(value, family) for value in local.values()):
+        return True
+    known = {name: value for name, value in (names | local).items() if name != own_name}
+    return any(_among(_meant(inner, known), family) for inner in ast.walk(node))
+
+
+def _imported(node: ast.AST) -> dict[str, Any]:
+    """What the imports inside a definition bind, as far as it is loaded already; the finished part's module is."""
+    found: dict[str, Any] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ImportFrom) and inner.module:
+            for alias in inner.names:
+                module = sys.modules.get(f"{inner.module}.{alias.name}")
+                found[alias.asname or alias.name] = module or _attribute(sys.modules.get(inner.module), alias.name)
+        elif isinstance(inner, ast.Import):
+            for alias in inner.names:
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                found[alias.asname or name] = sys.modules.get(name)
+    return found
+
+
+def _meant(node: ast.AST, names: dict[str, Any]) -> Any:
+    """The object that a name or a dotted name stands for, or None."""
     if isinstance(node, ast.Name):
-        return None if node.id == entry.name else names.get(node.id)
-    if isinstance(node, ast.Attribute):
-        return _attribute(_meant(node.value, entry, names), node.attr)
-    return None
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name) if name.startswith("kvlab.") else None
-    except Exception:
-        return None
+        return names.get(node.id)
+    return _attribute(_meant(node.value, names), node.attr) if isinstance(node, ast.Attribute) else None
 
 
 def _attribute(owner: Any, name: str) -> Any:

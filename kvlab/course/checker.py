@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -22,6 +22,7 @@ from kvlab.course.guard import Emit, Report
 from kvlab.course.matching import Evidence, behaves_like
 from kvlab.course.observe import Probe, Seen, run_probe
 from kvlab.course.registry import part_of
+from kvlab.course.source import codes_of
 from kvlab.course.tape import Tape, recording
 from kvlab.course.traces import search, trace_probe
 
@@ -30,14 +31,18 @@ class Checker:
     """Checks `part` as a solution of `entry`. `names`: the learner's namespace, in which the exercise's name means
     `part` while the check runs, so that a function that calls itself calls itself and not the finished part."""
 
-    def __init__(self, entry: Exercise, part: Any, names: dict[str, Any] | None = None,
-                 is_own: Callable[[str], bool] = lambda filename: True) -> None:
-        self.entry, self.part, self.is_own = entry, part, is_own
+    def __init__(self, entry: Exercise, part: Any, names: dict[str, Any] | None = None) -> None:
+        self.entry, self.part = entry, part
         self.names = {} if names is None else names
+        self._files = {code.co_filename for code in codes_of(part)}
         self.tape = Tape()
         self.current: Probe | None = None
         self.matching = False
         self._report: Report = {}
+
+    def is_own(self, frame: FrameType) -> bool:
+        """Whether a frame is of the learner's code: of the part's own file or cell, or of another cell."""
+        return frame.f_globals is self.names or frame.f_code.co_filename in self._files
 
     @contextmanager
     def setting(self) -> Iterator[None]:

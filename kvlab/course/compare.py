@@ -120,7 +120,8 @@ def difference(expected: Any, got: Any) -> str:
         kinds = with_article(type(got)), with_article(type(expected))
         return f"returned {show(got)} ({kinds[0]}), expected {show(expected)} ({kinds[1]})"
     if hasattr(expected, "__len__") and not isinstance(expected, str) and len(expected) != len(got):
-        return f"returned {len(got)} items, {show(got, 70)}, expected {len(expected)}: {show(expected, 70)}"
+        count = f"{len(got)} item{'s' * (len(got) != 1)}"
+        return f"returned {count}, {show(got, 70)}, expected {len(expected)}: {show(expected, 70)}"
     return f"returned {show(got)}, expected {show(expected)}"
 
 

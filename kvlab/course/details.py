@@ -13,7 +13,7 @@ from kvlab.course.observe import Seen
 from kvlab.course.say import paragraph
 from kvlab.course.shorten import clip, show
 
-IsOwn = Callable[[str], bool]
+IsOwn = Callable[[FrameType], bool]  # whether a frame is of the learner's code
 Place = tuple[FrameType, int]
 
 _FRAMES = 8
@@ -64,7 +64,7 @@ def _steps(frames: Iterable[Place], is_own: IsOwn) -> str:
     lines = []
     for frame, number in frames:
         code = frame.f_code
-        if is_own(code.co_filename):
+        if is_own(frame):
             source = linecache.getline(code.co_filename, number).strip()
             lines.append(clip(f"line {number}, in {code.co_name}: {source}", 106))
     if len(lines) > _FRAMES:

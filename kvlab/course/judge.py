@@ -12,7 +12,7 @@ from kvlab.course.declare import Exercise, Traces
 from kvlab.course.guard import guarded
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.registry import part_of
-from kvlab.course.source import Source, codes_of, source_of, untouched, untouched_methods
+from kvlab.course.source import Source, source_of, untouched, untouched_methods
 from kvlab.course.verdict import Verdict
 
 
@@ -21,20 +21,21 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
     part_of(entry)  # what is imported here need not be imported in each forked check
     if any(isinstance(check, Traces) for check in entry.checks):
         import hypothesis  # noqa: F401
-    own = {code.co_filename for code in codes_of(part)}
-    ending = guarded(Checker(entry, part, names, own.__contains__), entry.seconds, entry.isolate)
+    ending = guarded(Checker(entry, part, names), entry.seconds, entry.isolate)
     return verdict.of_ending(entry.name, ending, _missing(entry, ending.report, source))
 
 
 def _missing(entry: Exercise, report: dict[str, Any], source: Source | None) -> str | None:
-    """The first method that the exercise needs and that the learner has not written yet."""
+    """The first method (or property) that the exercise needs and that the learner has not written yet."""
     finished = part_of(entry)
     if source is None or not isinstance(finished, type):
         return None
     needed = [name for name in untouched_methods(source.node) if hasattr(finished, name)]
     if not needed and report.get("missing") and hasattr(finished, report["missing"]):
         needed = [report["missing"]]
-    return needed[0] if needed else None
+    if not needed:
+        return None
+    return f"{needed[0]}()" if callable(getattr(finished, needed[0])) else needed[0]
 
 
 def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdict, Source | None]:

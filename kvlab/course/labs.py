@@ -26,7 +26,7 @@ def open_lab(lab: str | int) -> None:
         names[entry.name] = registry.part_of(entry)
     core = sum(entry.core for entry in entries)
     extra = f" and {len(entries) - core} extra" if core < len(entries) else ""
-    say(f"Lab {number} · {registry.TITLES.get(number, '')}: {core} exercise{'s' * (core != 1)}{extra}.")
+    say(f"{registry.titled(number)}: {core} exercise{'s' * (core != 1)}{extra}.")
     say(_how_it_runs(number))
 
 

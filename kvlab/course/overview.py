@@ -42,7 +42,7 @@ class Overview:
     def _heading(self, lab: str) -> str:
         rows = [row for row in self.rows if row.lab == lab]
         done = sum(row.mark == "✓" for row in rows)
-        return f"Lab {lab} · {registry.TITLES.get(lab, '')}: {done} of {len(rows)} passed"
+        return f"{registry.titled(lab)}: {done} of {len(rows)} passed"
 
     def _repr_html_(self) -> str:
         body = []

@@ -52,6 +52,11 @@ def of_lab(lab: str) -> list[Exercise]:
     return [*_declared(lab), *(entry for entry in _extra if entry.lab == lab)]
 
 
+def titled(lab: str) -> str:
+    """"Lab 03 · Blocks and tables"."""
+    return f"Lab {lab} · {TITLES[lab]}" if lab in TITLES else f"Lab {lab}"
+
+
 def every() -> Iterator[Exercise]:
     """Every exercise of the course, lab by lab."""
     for lab in labs():

@@ -29,6 +29,8 @@ from kvlab.course.say import say
 VERSION = 1
 FILE = "kvlab-progress.json"
 _SECTIONS = ("exercises", "predictions", "recall", "say_it")
+_KINDS: dict[str, Any] = {"attempts": list, "hints": list, "solutions": list, "tries": int, "source": str,
+                          "guess": (int, float), "actual": (int, float), "unit": str}
 _PATIENCE = 3.0  # seconds to wait for another kernel's lock
 
 State = dict[str, Any]
@@ -99,7 +101,7 @@ class Progress:
 
     def _set_aside(self, path: Path) -> State:
         for number in range(1, 1000):
-            aside = path.with_name(f"{path.stem}.unreadable-{number}{path.suffix}")
+            aside = path.with_name(f"{path.name}.unreadable-{number}")
             if not aside.exists():
                 break
         os.replace(path, aside)
@@ -131,6 +133,12 @@ def _whole(state: Any) -> State:
             raise TypeError(f"{section} is no table")
     if not all(isinstance(entry, dict) for section in _SECTIONS for entry in state[section].values()):
         raise TypeError("an entry is no table")
+    for entry in (entry for section in _SECTIONS for entry in state[section].values()):
+        for key, kind in _KINDS.items():  # what somebody edited by hand into another shape is as if it were not there
+            if key in entry and (not isinstance(entry[key], kind) or isinstance(entry[key], bool)):
+                del entry[key]
+        if "attempts" in entry:
+            entry["attempts"] = [attempt for attempt in entry["attempts"] if isinstance(attempt, dict)]
     return state
 
 

@@ -7,10 +7,11 @@ import ctypes
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 from kvlab import has_gpu
 from kvlab.course import memlimit
-from kvlab.course.guard import MEMORY, Ending, Report, Stop, Work
+from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, starved
 
 _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
@@ -26,7 +27,7 @@ def run(work: Work, seconds: float) -> Ending:
     with limit, work.setting():
         thread.start()
         try:
-            how = _watch(thread, time.monotonic() + seconds)
+            how = _watch(thread, seconds)
         except KeyboardInterrupt:
             how = "interrupted"
         if not how:
@@ -49,12 +50,14 @@ def _body(work: Work, ending: Ending) -> None:
         ending.how = "ended"
 
 
-def _watch(thread: threading.Thread, deadline: float) -> str:
+def _watch(thread: threading.Thread, seconds: float) -> str:
     """Waits for the thread. "late" or "memory" if it has to be stopped, an empty string if it ended by itself."""
     allowed = memlimit.used() + MEMORY
+    started, worked = time.monotonic(), time.process_time()
     while thread.is_alive():
         thread.join(0.02)
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - started
+        if waited > seconds and (waited > seconds * STRETCH or not starved(time.process_time() - worked, seconds)):
             return "late"
         if memlimit.used() > allowed:
             return "memory"
@@ -63,14 +66,22 @@ def _watch(thread: threading.Thread, deadline: float) -> str:
 
 def _stop(thread: threading.Thread) -> None:
     """Throws `Stop` into the thread again and again: a bare `except: pass` catches one, and then meets the next."""
-    interval, deadline = sys.getswitchinterval(), time.monotonic() + _PATIENCE
-    hook, threading.excepthook = threading.excepthook, lambda _: None  # the last one may hit the thread's own clean-up
-    sys.setswitchinterval(1e-5)
-    try:
+    deadline = time.monotonic() + _PATIENCE
+    with _hectic():
         while thread.is_alive() and time.monotonic() < deadline:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stop))
             time.sleep(0)
         thread.join(0.1)
+
+
+@contextlib.contextmanager
+def _hectic() -> Iterator[None]:
+    """Threads take turns quickly, and a `Stop` that hits a thread's own clean-up or a destructor is not reported."""
+    before = sys.getswitchinterval(), threading.excepthook, sys.unraisablehook
+    sys.setswitchinterval(1e-5)
+    threading.excepthook = sys.unraisablehook = lambda _: None
+    try:
+        yield
     finally:
-        sys.setswitchinterval(interval)
-        threading.excepthook = hook
+        sys.setswitchinterval(before[0])
+        threading.excepthook, sys.unraisablehook = before[1:]

@@ -8,6 +8,8 @@ import os
 import random
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kvlab.course.declare import Traces
@@ -15,8 +17,8 @@ from kvlab.course.observe import Probe, run_probe
 from kvlab.course.shorten import show
 from kvlab.course.tape import Tape
 
-EXAMPLES = 80  # traces that are tried
-BUDGET = 0.9  # seconds in which they are tried and shrunk
+EXAMPLES = 150  # traces that are tried
+BUDGET = 0.9  # seconds of processor time in which they are tried and shrunk
 
 
 class _Enough(BaseException):
@@ -39,10 +41,10 @@ def search(check: Traces, name: str, part: Any, tape: Tape) -> Probe | None:
     from hypothesis.strategies import SearchStrategy
 
     failing: list[Any] = []
-    until = time.monotonic() + BUDGET
+    until = time.thread_time() + BUDGET  # of the processor's time, so that a busy machine finds the same trace
 
     def fails(value: Any) -> bool:
-        if time.monotonic() > until:
+        if time.thread_time() > until:
             raise _Enough
         kept = copy.deepcopy(value)
         if trace_probe(check, name, value).see(part, tape).right:
@@ -51,12 +53,31 @@ def search(check: Traces, name: str, part: Any, tape: Tape) -> Probe | None:
         return True
 
     strategy = check.make if isinstance(check.make, SearchStrategy) else check.make()
+    plain = settings(max_examples=EXAMPLES, deadline=None, database=None, phases=(Phase.generate, Phase.shrink))
     try:
-        find(strategy, fails, random=random.Random(0), settings=settings(
-            max_examples=EXAMPLES, deadline=None, database=None, phases=(Phase.generate, Phase.shrink)))
+        with _no_local_constants():
+            find(strategy, fails, random=random.Random(0), settings=plain)
     except (_Enough, Exception):  # none found, out of time, or code that fails now and then
         pass
     return trace_probe(check, name, failing[-1]) if failing else None
+
+
+@contextmanager
+def _no_local_constants() -> Iterator[None]:
+    """Keeps Hypothesis from reading every module of the project for interesting numbers: that takes its time, and makes
+    the traces depend on what else is loaded. Where this private hook is gone, they do."""
+    from hypothesis.internal.conjecture import providers
+
+    hook = getattr(providers, "_get_local_constants", None)
+    if hook is None:
+        yield
+        return
+    nothing = providers.Constants()
+    providers._get_local_constants = lambda: nothing
+    try:
+        yield
+    finally:
+        providers._get_local_constants = hook
 
 
 def rendered(check: Traces, name: str, value: Any) -> list[str]:

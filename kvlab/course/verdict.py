@@ -85,14 +85,15 @@ def _packed(trace: Sequence[str]) -> list[str]:
 
 
 def of_ending(name: str, ending: Ending, missing: str | None = None) -> Verdict:
-    """The verdict on a check, however it ended. `missing`: a method that is still empty, which is said first."""
+    """The verdict on a check, however it ended. `missing`: a method that is still empty, such as "take()",
+    which is said first."""
     report = ending.report
     if ending.how == "done" and report.get("passed") is not None:
         return passed(name, report["passed"])
     if ending.how == "interrupted":
         return failed(name, f"{name}: the check was interrupted, so it did not count.")
     if missing:
-        return failed(name, f"{name}: {missing}() is not written yet.", details=report.get("details", ""))
+        return failed(name, f"{name}: {missing} is not written yet.", details=report.get("details", ""))
     if "title" in report:
         return _of_report(name, report)
     return failed(name, f"{report.get('trying', name)} {_reason(ending.how)}.")

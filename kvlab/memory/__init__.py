@@ -39,7 +39,7 @@ from .table import (
     round_up_to_block,
     slot_mapping,
 )
-from .waste import Waste, request_waste, waste_kinds
+from .waste import Waste, arena_waste, request_waste, waste_kinds
 from .workload import Request, Trace, make_trace, prompt_tokens
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "allocated_slots",
     "alpaca_like",
     "append_tokens",
+    "arena_waste",
     "block_size_sweep",
     "blocks_needed",
     "bursty_arrivals",

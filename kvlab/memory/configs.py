@@ -5,7 +5,7 @@ imported.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ class _Layer(NamedTuple):
     rope_dim: int
 
 
-def shape_from_config(config: Any, bytes_per_number: int | None = None, expand_latents: bool = False) -> KVShape:
+def shape_from_config(config: Any, bytes_per_number: int | None = None) -> KVShape:
     """`KVShape.from_config`, which says what holds."""
     if isinstance(config, Mapping):
         config = SimpleNamespace(**config)
@@ -44,7 +44,7 @@ def shape_from_config(config: Any, bytes_per_number: int | None = None, expand_l
     windows: Counter[tuple[_Layer, int | None]] = Counter()
     for kind, layer in _layers(text):
         if kind not in _NOTHING:
-            windows[_layer(layer, expand_latents), _window(kind, layer)] += 1
+            windows[_layer(layer), _window(kind, layer)] += 1
     if not windows:
         raise UsageError("no layer of this model keeps keys and values")
     name = getattr(config, "_name_or_path", "") or getattr(config, "model_type", "") or "model"
@@ -53,16 +53,24 @@ def shape_from_config(config: Any, bytes_per_number: int | None = None, expand_l
 
 def _layers(config: Any) -> list[tuple[str, Any]]:
     """The kind of each layer that has a cache of its own, and the object to read its sizes from."""
-    count = _need(config, "num_hidden_layers")
-    each: Sequence[Any] = getattr(config, "per_layer_config", None) or [config] * count
+    each = _each_layer(config)
     kinds = getattr(config, "layer_types", None) or [_guess(layer) for layer in each]
-    sharing = getattr(config, "kv_sharing_modes", None) or [None] * count
-    own = count - (
-        0 if any(sharing) else getattr(config, "num_kv_shared_layers", None) or 0
-    )  # the last ones reuse (Gemma 3n)
-    return [
-        (kind, layer) for kind, layer, mode in list(zip(kinds, each, sharing, strict=True))[:own] if mode != "reuse"
-    ]
+    if len(kinds) != len(each):
+        raise UsageError(f"the configuration has {len(each)} layers, but {len(kinds)} layer_types")
+    sharing = getattr(config, "kv_sharing_modes", None)
+    if not sharing:  # Gemma 3n gives their number only: the last ones reuse the keys and values of others
+        reusing = getattr(config, "num_kv_shared_layers", None) or 0
+        sharing = ["own"] * (len(each) - reusing) + ["reuse"] * reusing
+    return [(kind, layer) for kind, layer, mode in zip(kinds, each, sharing, strict=True) if mode != "reuse"]
+
+
+def _each_layer(config: Any) -> list[Any]:
+    """One object a layer; where layers differ, a configuration says so for some of them, by number."""
+    count, differing = _need(config, "num_hidden_layers"), getattr(config, "per_layer_config", None)
+    if isinstance(differing, Mapping):  # as config.json has it; a configuration object resolves it itself
+        changes = {int(number): changed for number, changed in differing.items()}
+        return [SimpleNamespace(**vars(config) | changes.get(number, {})) for number in range(count)]
+    return list(differing) if differing else [config] * count
 
 
 def _guess(layer: Any) -> str:
@@ -71,13 +79,11 @@ def _guess(layer: Any) -> str:
     return "sliding_attention" if windowed else "full_attention"
 
 
-def _layer(config: Any, expand_latents: bool) -> _Layer:
+def _layer(config: Any) -> _Layer:
     heads = _need(config, "num_attention_heads")
-    latent = getattr(config, "kv_lora_rank", None) or 0
-    if latent:
+    if latent := getattr(config, "kv_lora_rank", None):
         rope = _need(config, "qk_rope_head_dim")
-        expanded = _need(config, "qk_nope_head_dim") + rope, _need(config, "v_head_dim")
-        return _Layer(heads, *expanded, *((0, 0) if expand_latents else (latent, rope)))
+        return _Layer(heads, _need(config, "qk_nope_head_dim") + rope, _need(config, "v_head_dim"), latent, rope)
     head_dim = getattr(config, "head_dim", None) or _need(config, "hidden_size") // heads
     value_dim = getattr(config, "v_head_dim", None)
     return _Layer(_kv_heads(config, heads), head_dim, None if value_dim == head_dim else value_dim, 0, 0)

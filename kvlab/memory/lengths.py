@@ -35,19 +35,18 @@ def sharegpt_like(n: int, seed: int) -> Trace:
     """`n` requests as long as those of ShareGPT: mean prompt 161 and mean answer 338 tokens, at most 2,048
     together.
 
-    The means are those of Kwon et al. 2023 (arXiv 2309.06180, figure 11). The spread of the answers follows from
-    the paper's first bar (figure 2): 7 requests hold 20.4 % of 15,700 slots and wait for 13.3 % more, so a request
-    that runs has 756 tokens in the end, about 600 of them answer; drawn by how long they run, answers of mean 338
-    are that long for a sigma of 0.85.
+    The means are those of Kwon et al. 2023 (arXiv 2309.06180, figure 11). That they are log-normal is our choice,
+    and so are the spreads: with them a replay of the paper's experiment gives its bars and its numbers of running
+    requests.
     """
-    return _log_normal("sharegpt-like", n, seed, prompt=(4.62, 1.0), answer=(5.485, 0.85))
+    return _log_normal("sharegpt-like", n, seed, prompt=(4.615, 1.0), answer=(5.48, 0.85))
 
 
 def alpaca_like(n: int, seed: int) -> Trace:
     """`n` requests as long as those of Alpaca: mean prompt 19.3 and mean answer 58.5 tokens (Kwon et al. 2023,
     figure 11).
     """
-    return _log_normal("alpaca-like", n, seed, prompt=(2.81, 0.6), answer=(3.575, 1.0))
+    return _log_normal("alpaca-like", n, seed, prompt=(2.78, 0.6), answer=(3.575, 1.0))
 
 
 def _log_normal(name: str, n: int, seed: int, prompt: tuple[float, float], answer: tuple[float, float]) -> Trace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import index
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
@@ -43,15 +43,16 @@ class BlockManager:
     A call that is refused changes nothing (I13).
     """
 
-    def __init__(self, pool: Pool | int, block_size: int) -> None:
+    def __init__(self, pool: Pool | SupportsIndex, block_size: int) -> None:
         if block_size < 1:
             raise UsageError(f"a block has at least 1 slot, not {block_size}")
-        self.pool: Pool = BlockPool(pool) if isinstance(pool, int) else pool
+        self.pool: Pool = BlockPool(pool) if isinstance(pool, SupportsIndex) else pool
         self.block_size = block_size
         self._sequences: dict[Hashable, _Sequence] = {}
-        ours = isinstance(self.pool, BlockPool)
-        self._counts: Any = self.pool.counts if ours else _CountsOf(self.pool)
-        self._release: Callable[[list[int]], None] = self.pool.release_known if ours else self.pool.release
+        self._counts: Any = _CountsOf(self.pool)
+        self._release: Callable[[list[int]], None] = self.pool.release
+        if type(self.pool) is BlockPool:  # the same without a call for each; a subclass may have changed them
+            self._counts, self._release = self.pool.counts, self.pool.release_known
 
     def __repr__(self) -> str:
         return f"BlockManager({len(self)} sequences, blocks of {self.block_size}, {self.pool!r})"
@@ -82,8 +83,7 @@ class BlockManager:
     @overload
     def append(self, seq_id: Hashable, count: int) -> int | np.ndarray: ...
     def append(self, seq_id: Hashable, count: int = 1) -> int | np.ndarray:
-        """The slot of the sequence's next token; for `count` other than 1, the slots of so many, as `extend` gives
-        them.
+        """The slot of the sequence's next token, or for `count` other than 1 the slots of so many, as `extend` does.
 
         A block is taken only if the last one is full; without a free one: `OutOfBlocks`. This is the hot path of
         every decode step, so the one-token case calls nothing that it can do itself.

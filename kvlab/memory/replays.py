@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -62,13 +63,16 @@ def replay(
 
 
 def _arena(allocator: str | Allocator, capacity: int) -> Allocator:
-    if allocator == "buddy":
-        return BuddyArena(capacity)
-    if allocator == "first" or allocator == "best":
-        return Arena(capacity, allocator)
-    if isinstance(allocator, str):
-        raise UsageError(f"no allocator {allocator!r}; there are 'first', 'best' and 'buddy'")
-    return allocator
+    if not isinstance(allocator, str):
+        return allocator
+    made: dict[str, Callable[[int], Allocator]] = {
+        "first": Arena,
+        "best": lambda slots: Arena(slots, "best"),
+        "buddy": BuddyArena,
+    }
+    if allocator not in made:
+        raise UsageError(f"no allocator {allocator!r}; there are {', '.join(map(repr, made))}")
+    return made[allocator](capacity)
 
 
 def _reserved(queue: deque[tuple[Request, int]], arena: Allocator) -> Replay:
@@ -145,6 +149,8 @@ class _Paged:
             try:
                 self.manager.append(number)
             except OutOfBlocks:
+                if len(self.running) == 1:  # to preempt itself would only bring it back here, for ever
+                    raise UsageError(f"a request outgrew all {self.manager.pool.num_blocks} blocks on its own") from None
                 self._preempt_newest()
                 continue
             request, generated = self.running[number]

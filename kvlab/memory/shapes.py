@@ -68,7 +68,8 @@ class KVShape:
     """The shape of one model's KV cache: what each layer keeps for each token.
 
     - MHA, GQA, MQA: `kv_heads` keys of `head_dim` numbers and as many values of `value_dim` (None: `head_dim`)
-    - MLA: `latent_dim` > 0; one latent and one rotary key of `rope_dim` instead, shared by all heads
+    - MLA: `latent_dim` > 0; one latent and one rotary key of `rope_dim` instead, shared by all heads; the other sizes
+      are then those of the keys and values that are made from them
     - sliding windows: `window_layers` of the `layers` keep only the last `window` tokens
     - layers of another shape, as in Gemma 4: one more `KVShape` in `others` for each kind
 
@@ -120,14 +121,13 @@ class KVShape:
         return self.bytes_per_layer * kept + sum(other.bytes_at(context) for other in self.others)
 
     @classmethod
-    def from_config(cls, config: Any, *, bytes_per_number: int | None = None, expand_latents: bool = False) -> KVShape:
+    def from_config(cls, config: Any, *, bytes_per_number: int | None = None) -> KVShape:
         """The shape that a Hugging Face configuration object, or the dict of a config.json, describes.
 
-        `bytes_per_number` defaults to the configuration's dtype, or 2 where it names none. A model with latent
-        attention is taken to cache its latents; with `expand_latents` the keys and values that Hugging Face's own
-        modules cache instead. Layers that keep nothing per token (linear attention, MLP) are left out, and so are
-        layers that reuse another's. Anything that is not keys and values of a decoder raises `UsageError`.
+        `bytes_per_number` defaults to the configuration's dtype, or 2 where it names none. Layers that keep nothing per
+        token (linear attention, MLP) are left out, and so are layers that reuse another's keys and values. Anything
+        that is not a decoder's keys and values, or latents, raises `UsageError`.
         """
         from .configs import shape_from_config
 
-        return shape_from_config(config, bytes_per_number, expand_latents)
+        return shape_from_config(config, bytes_per_number)

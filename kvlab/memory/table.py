@@ -16,9 +16,7 @@ def _not_negative(**numbers: int) -> None:
 
 
 def blocks_needed(num_tokens: int, block_size: int) -> int:
-    """Blocks that hold `num_tokens` tokens (>= 0) at `block_size` tokens per block (>= 1): the quotient rounded up
-    (I3).
-    """
+    """Blocks that hold `num_tokens` (>= 0) tokens at `block_size` (>= 1) tokens per block: rounded up (I3)."""
     _not_negative(num_tokens=num_tokens)
     if block_size < 1:
         raise UsageError(f"a block has at least 1 slot, not {block_size}")
@@ -31,10 +29,9 @@ def round_up_to_block(num_tokens: int, block_size: int) -> int:
 
 
 def append_tokens(table: list[int], num_tokens: int, new_tokens: int, pool: Takes, block_size: int) -> list[int]:
-    """The slots of `new_tokens` tokens after the `num_tokens` that `table` holds; `table` grows in place as far as
-    needed.
+    """The slots of `new_tokens` tokens after the `num_tokens` that `table` holds; `table` grows as far as needed.
 
-    What the pool refuses (`OutOfBlocks`) leaves the table and the pool as they were (I13).
+    Its blocks come from `pool`. What the pool refuses (`OutOfBlocks`) leaves the table and the pool as they were (I13).
     """
     _not_negative(num_tokens=num_tokens, new_tokens=new_tokens)
     total = num_tokens + new_tokens
@@ -45,9 +42,7 @@ def append_tokens(table: list[int], num_tokens: int, new_tokens: int, pool: Take
 
 
 def slot_mapping(table: Sequence[int], start: int, stop: int, block_size: int) -> list[int]:
-    """Slots of the tokens at positions `start` to `stop - 1`: `block * block_size + offset`, each through the table
-    (I4).
-    """
+    """Slots of the tokens at positions `start` to `stop - 1`: block * `block_size` + offset, by the table (I4)."""
     _not_negative(start=start)
     if blocks_needed(max(stop, 0), block_size) > len(table):
         raise UsageError(f"a table of {len(table)} blocks of {block_size} has no slot for token {stop - 1}")

@@ -1,10 +1,12 @@
-"""What the block manager costs: microseconds per admit, appended token and free, beside a bare-Python floor and a peer.
+"""What the block manager costs: microseconds per admit, appended token and free, beside a bare-Python floor and a
+peer.
 
-    python -m tests.benchmarks.bench_memory [--requests 1000] [--rounds 5] [--json PATH]
+python -m tests.benchmarks.bench_memory [--requests 1000] [--rounds 5] [--json PATH]
 
-The load is that of the course's performance page: prompts of 200 to 1,500 tokens, answers of about 300, 256 requests at a
-time, one token appended to each a step, a pool of 32,768 blocks of 16. The systems take turns within each round, since only
-ratios within one run mean anything; a figure is the median over rounds of the medians over calls.
+The load is that of the course's performance page: prompts of 200 to 1,500 tokens, answers of about 300, 256
+requests at a time, one token appended to each a step, a pool of 32,768 blocks of 16. The systems take turns within
+each round, since only ratios within one run mean anything; a figure is the median over rounds of the medians over
+calls.
 """
 
 from __future__ import annotations
@@ -115,7 +117,9 @@ class Floor:
 
 
 class HuggingFace:
-    """transformers' `PagedAttentionCache` as its continuous batching uses it, without block sharing, tensors kept tiny."""
+    """transformers' `PagedAttentionCache` as its continuous batching uses it, without block sharing, tensors kept
+    tiny.
+    """
 
     def __init__(self) -> None:
         import torch

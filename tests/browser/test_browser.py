@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("playwright", reason="playwright is a development dependency: pip install -e '.[dev]'")
+
 from tests.browser.jupyter import chromium, jupyter_lab
 from tests.browser.page import NotebookPage, browser_page
 from tests.labs.notebooks import cells, committed, is_exercise

@@ -25,14 +25,15 @@ SECONDS = 2.0  # of processor time that a check may take
 
 def finished_part_passes(entry: Exercise) -> None:
     """The finished part stands every check, within the time that a check may take."""
-    before = _children_seconds()
+    before = children_seconds()
     verdict = judge(entry, registry.part_of(entry))
     assert verdict.status == PASSED, verdict.text
     assert fits(verdict.text)
-    assert _children_seconds() - before < SECONDS, f"the check of {entry.name} is too slow"
+    assert children_seconds() - before < SECONDS, f"the check of {entry.name} is too slow"
 
 
-def _children_seconds() -> float:
+def children_seconds() -> float:
+    """Processor time that the ended children of this process took, the forked checks among them."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

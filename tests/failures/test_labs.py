@@ -15,11 +15,14 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+from kvlab.memory import CONTEXT, KV_TOKENS, lesson_trace, published_table
 from tests.labs.notebooks import ROOT, cells, committed, names, output_text
 from tests.labs.numbers import prose_numbers, unsupported
 
 RECORD = "kvlab-progress.json"
 FIRST, SECOND = names()[:2]
+
+pytestmark = pytest.mark.notebooks
 
 
 def run(notebook: NotebookNode, folder: Path, allow_errors: bool = False, **environment: str) -> NotebookNode:
@@ -87,7 +90,13 @@ CHANGED = {
     "WEIGHT_BYTES": "7_000_000_000 * 2",
     "BANDWIDTH": "1.5e12",
 }
-HANGING = {"524,288": "KV_TOKENS", "8,192": "CONTEXT", "177": "MAX_ANSWER", "411": "KV_TOKENS"}
+FITS = {row.policy: row.fit for row in published_table(lesson_trace(), KV_TOKENS)}
+HANGING = {
+    f"{KV_TOKENS:,}": "KV_TOKENS",
+    f"{CONTEXT:,}": "CONTEXT",
+    f"{FITS['prompt+max']}": "MAX_ANSWER",
+    f"{FITS['16-token blocks']}": "KV_TOKENS",
+}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.labs.notebooks import ROOT
+from tests.labs.notebooks import ROOT, builder
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ def nbval(*paths: Path, report: Path, cell_timeout: float = 120, guard: bool = T
     command += ["-p", "no:cacheprovider", "--color=no", "-q", f"--rootdir={ROOT}", f"--junitxml={report}"]
     command += ["-p", "tests.labs.nbval_guard"] if guard else []
     command += ["-n", str(workers), "--dist=loadscope"] if workers > 1 else []
-    environment = os.environ | {"KVLAB_PROGRESS": "off", "PYTEST_ADDOPTS": ""}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["KVLAB_PROGRESS"] = "off"
+    builder().warm_up()
     run = subprocess.run([*command, *map(str, paths)], cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode not in (0, 1):  # neither all passed nor some failed: nothing was tested
         raise RuntimeError(f"nbval ended with {run.returncode}:\n{run.stdout[-4000:]}\n{run.stderr[-2000:]}")

@@ -3,6 +3,7 @@
 - A figure written in Markdown must occur in the same solved notebook: in an output (any cell, rounded as you like), in
   an `assert` (any cell), or as a number in the code of the same section (a given, such as "300 tokens").
 - "15.5 %" is found in 15.47 and in 0.1547, "2.3x" in 2.32, "8k" in 8192, "524,288" in 524288, "64 GiB" in 64.0.
+- What `say_it`, `recall` and `hint` print is prose as well and supports nothing; model answers are checked too.
 - Not looked at: code spans and blocks, links, words with a digit in them (bf16, A100-80, I3), model sizes (8B), years,
   arXiv ids, lab numbers (00 to 11), list numbers, chapters and sections, the line `★★☆ · core · 10 min`, and `GIVEN`.
 - The numbers of the running example are imported from kvlab.memory, never typed into a cell: change one, and every
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
+from kvlab.course.questions import SAY_IT
 from tests.labs.notebooks import cells, output_text
 
 GIVEN = {
@@ -39,6 +41,7 @@ NOT_FIGURES = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 GUESSES = re.compile(r"^Your prediction:.*$|^Predicted [^\n]*?, actual", re.MULTILINE)  # a guess supports nothing
+WRITTEN = re.compile(r"^(?:say_it|recall|hint)\(", re.MULTILINE)  # their outputs are prose themselves
 NUMBER = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?:\s?(%|k\b))?")
 
 
@@ -81,14 +84,24 @@ def unsupported(notebook: NotebookNode) -> list[str]:
     """Figures of an executed notebook's prose that no cell computes or asserts, as `cell id: "4,096"`."""
     everywhere: set[float] = set()
     for cell in cells(notebook, "code"):
-        text = GUESSES.sub(" ", output_text(cell))
-        everywhere |= numbers_in(text) | literals(cell.source, asserts_only=True)
-    wrong = []
+        if not WRITTEN.search(cell.source):
+            everywhere |= numbers_in(GUESSES.sub(" ", output_text(cell)))
+        if all(output.output_type != "error" for output in cell.outputs):  # an assertion that fails asserts nothing
+            everywhere |= literals(cell.source, asserts_only=True)
+    wrong = [
+        f'say it: "{number[0]}"' for number in prose_numbers(model_answer(notebook)) if not _known(number, everywhere)
+    ]
     for prose, code in sections(notebook):
         known = everywhere.union(*map(literals, code))
         for cell_id, text in prose:
             wrong += [f'{cell_id}: "{number[0]}"' for number in prose_numbers(text) if not _known(number, known)]
     return wrong
+
+
+def model_answer(notebook: NotebookNode) -> str:
+    """The model answer that the lab's "say it" shows; prose, though it stands in kvlab/course/questions.py."""
+    asked = [found[1] for cell in cells(notebook, "code") if (found := re.search(r'(?m)^say_it\("(\d+)"', cell.source))]
+    return "\n".join(said.model for said in SAY_IT if said.lab in asked)
 
 
 def sections(notebook: NotebookNode) -> list[tuple[list[tuple[str, str]], list[str]]]:
@@ -105,11 +118,12 @@ def sections(notebook: NotebookNode) -> list[tuple[list[tuple[str, str]], list[s
 
 
 def _known(number: tuple[str, float, int, str], known: set[float]) -> bool:
-    _, value, decimals, suffix = number
+    written, value, decimals, suffix = number
     scales = {"%": (1, 0.01), "k": (1000, 1024)}.get(suffix, (1,))
     digits = len(str(int(value))) + decimals
     for scale in scales:
         half = scale * 0.5 * 10**-decimals if digits > 1 else 0.0  # a single digit is not a rounded figure
+        half = 500.0 if value >= 100_000 and written.endswith(",000") else half  # "about 524,000"
         if any(abs(other - value * scale) <= half * (1 + 1e-9) + 1e-12 for other in known):
             return True
     return False

@@ -138,6 +138,7 @@ def test_an_indented_assignment_is_a_body_and_becomes_dots():
     assert sources().without_solutions(text) == "def f():\n    ...\n    return x"
 
 
+@pytest.mark.notebooks
 def test_two_builds_are_identical_to_the_byte_and_the_lab_keeps_only_the_verdict(course):
     source = course / "solutions" / "03_sample.py"
     first = [path.read_bytes() for path in builder().build(source)]
@@ -164,6 +165,7 @@ def test_two_builds_are_identical_to_the_byte_and_the_lab_keeps_only_the_verdict
     assert b"widget" not in first[0].replace(b"ipywidgets", b"") and b'execution"' not in first[0]
 
 
+@pytest.mark.notebooks
 @pytest.mark.parametrize(
     ("code", "message"),
     [

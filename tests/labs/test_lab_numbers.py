@@ -63,6 +63,7 @@ def lab(prose: str, output: str = "", code: str = "f()", more: str = "## Next"):
         ("524288", "524,288"),
         ("about 1,268", "1,267.6"),
         ("64 GiB", "64.0 GiB"),
+        ("about 524,000 tokens", "524,288"),
     ],
 )
 def test_a_figure_that_an_output_gives_is_supported(prose, output):
@@ -76,6 +77,7 @@ def test_a_figure_that_an_output_gives_is_supported(prose, output):
         ("15.5 %", "15.4", "f()"),
         ("2 blocks", "1.6", "f()"),
         ("411 fit", "", "g(411)"),
+        ("411 fit", "with which 411 fit", 'say_it("99", words)'),
         ("400 fit", "Your prediction: 400.\nPredicted 400, actual 411: close.", "f()"),
     ],
 )

@@ -128,7 +128,9 @@ def test_lines_of_code_are_counted_without_docstrings_comments_and_blanks():
 
 
 def test_each_rule_finds_what_it_is_there_for():
-    long = notebook(new_markdown_cell("word " * 1501), new_code_cell("x = 1\n" * 13), *[new_code_cell(BODY)] * 7)
+    long = notebook(
+        new_markdown_cell("word " * 1501), new_code_cell("x = 1\n" * 13), *[new_code_cell(BODY) for _ in range(7)]
+    )
     assert len(rules.too_long(long)) == 3
     assert (
         len(rules.pictures(notebook(new_markdown_cell("![](a.png) <img src='b'> ![x](data:image/png;base64,AA)")))) == 3

@@ -12,6 +12,8 @@ from tests.labs.notebooks import ROOT, cells, committed, names
 CANARY = ROOT / "tests" / "labs" / "canary"
 CELL_TIMEOUT = 4
 
+pytestmark = pytest.mark.notebooks
+
 
 @pytest.fixture(scope="module")
 def canary(tmp_path_factory) -> dict[str, list[Cell]]:
@@ -37,7 +39,7 @@ def canary(tmp_path_factory) -> dict[str, list[Cell]]:
 def test_each_canary_is_red_for_its_own_reason_within_the_cell_timeout(canary, notebook, reason):
     first = canary[notebook][0]
     assert first.outcome == "failure" and reason in first.message
-    assert first.seconds < CELL_TIMEOUT + 5  # what nbval gives an interrupted kernel
+    assert first.seconds < CELL_TIMEOUT + 15  # the kernel's start, and what nbval gives it after an interrupt
 
 
 def test_no_cell_after_a_dead_kernel_passes(canary):
@@ -49,7 +51,6 @@ def test_the_green_canary_is_green_and_none_was_left_out(canary):
     assert sorted(canary) == sorted(path.stem for path in CANARY.glob("*.ipynb"))
 
 
-@pytest.mark.notebooks
 @pytest.mark.timeout(600)
 def test_every_cell_of_both_folders_runs_and_gives_what_is_stored(tmp_path):
     ran = nbval(ROOT / "solutions", ROOT / "labs", report=tmp_path / "report.xml")

@@ -56,7 +56,8 @@ class ListedPool:
 def run(part: Any, value: Value) -> None:
     """Every arrival on the learner's function; `Wrong` at the first table, slot or pool that is not as it must be."""
     block_size, blocks, arrivals = value
-    pool, table, length = ListedPool(blocks), [], 0
+    pool, length = ListedPool(blocks), 0
+    table: list[int] = []
     for arriving in arrivals:
         call = f"the call with {arriving} new tokens"
         before, total = list(table), length + arriving

@@ -141,19 +141,20 @@ def random_operations() -> Any:
     """A Hypothesis strategy for `Value`s: small arenas, and now and then a piece that is not there."""
     from hypothesis import strategies as st
 
+    names = st.sampled_from(("free", "allocate", "free"))
+
     @st.composite
     def values(draw: Any) -> Value:
-        capacity = draw(st.integers(1, 12))
+        capacity = draw(st.integers(4, 14))
         model, operations = ArenaModel(capacity), []
-        for _ in range(draw(st.integers(1, 9))):
-            if model.pieces and draw(st.booleans()):
-                start = draw(st.sampled_from(model.pieces) | st.integers(0, capacity - 1))
-                operations.append(("free", start))
-                model.free(start)
-            else:
-                size = draw(st.integers(1, 6))
-                operations.append(("allocate", size))
-                model.allocate(size)
+        steps = [("allocate", size) for size in draw(st.lists(st.integers(1, 4), max_size=8))]  # something to free
+        steps += draw(st.lists(st.tuples(names, st.integers(1, 6)), max_size=10))
+        for name, number in steps:
+            if name == "free":
+                odd = number == 6 or not model.pieces
+                number = number % capacity if odd else model.pieces[number % len(model.pieces)]
+            operations.append((name, number))
+            getattr(model, name)(number)
         return capacity, tuple(operations)
 
     return values()

@@ -35,6 +35,10 @@ def not_whole(num_tokens, block_size):
     return np.ceil(num_tokens / block_size) * block_size
 
 
+def there_and_back(num_tokens, block_size):
+    return num_tokens / block_size * block_size
+
+
 def only_sixteen(num_tokens, block_size):
     return -(-num_tokens // 16) * 16
 
@@ -79,6 +83,9 @@ ROUND_UP_TO_BLOCK = Exercise(
         Mistake(not_whole,
                 "The value is right, but it is a float: / and np.ceil give floats. Slots are counted in whole numbers.",
                 next="use // or math.ceil, which give an int"),
+        Mistake(there_and_back,
+                "Divides and multiplies, which gives num_tokens again. Between the two it must be rounded up.",
+                next="round up before you multiply"),
         Mistake(only_sixteen, "Works for blocks of 16 only, although block_size says how large a block is.",
                 next="use block_size in place of 16"),
         Mistake(at_least_one_block, "Takes one block for zero tokens. Without a token there is nothing to store.",

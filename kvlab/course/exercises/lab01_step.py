@@ -29,6 +29,10 @@ def whole_seconds(weight_bytes, kv_bytes, bandwidth):
     return (weight_bytes + kv_bytes) // bandwidth
 
 
+def int_seconds(weight_bytes, kv_bytes, bandwidth):
+    return int((weight_bytes + kv_bytes) / bandwidth)
+
+
 def milliseconds(weight_bytes, kv_bytes, bandwidth):
     return (weight_bytes + kv_bytes) / bandwidth * 1000
 
@@ -78,6 +82,9 @@ DECODE_STEP_SECONDS = Exercise(
                 "Looks like //, which drops the part after the point. A step takes milliseconds, so all of it is "
                 "there.",
                 next="use /"),
+        Mistake(int_seconds,
+                "Looks like int(), which drops the part after the point. A step takes milliseconds, so all is there.",
+                next="leave the fraction as it is"),
         Mistake(milliseconds, "A thousand times too long: that is milliseconds. The question is for seconds.",
                 next="leave seconds as they are"),
         Mistake(multiplied, "Looks like a product. A faster memory makes the step shorter, so the bandwidth divides.",

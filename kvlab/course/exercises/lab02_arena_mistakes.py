@@ -6,7 +6,7 @@ from kvlab.errors import OutOfMemory, UsageError
 
 
 class SharedBetweenArenas:
-    holes, sizes = [], {}
+    holes, sizes = [], {}  # type: ignore[var-annotated]
 
     def __init__(self, capacity):
         self.holes[:] = [(0, capacity)]
@@ -191,6 +191,8 @@ class OtherException(_Plain):
 
 class FreesTwice(_Plain):
     def free(self, start):
+        if start not in self.sizes:
+            raise UsageError(f"no piece at {start}")
         self.give_back(start, self.sizes[start])
 
 

@@ -109,6 +109,11 @@ def previous_plus_one(table, start, stop, block_size):
     return [first + i for i in range(stop - start)]
 
 
+def previous_plus_one_without_a_look_at_none(table, start, stop, block_size):
+    first = table[start // block_size] * block_size + start % block_size
+    return [first + i for i in range(stop - start)]
+
+
 def positions(table, start, stop, block_size):
     return list(range(start, stop))
 
@@ -181,6 +186,9 @@ SLOT_MAPPING = Exercise(
     ),
     mistakes=(
         Mistake(previous_plus_one,
+                "Looks like previous slot + 1. At the end of a block the next token is in another block, anywhere.",
+                invariant="I4", next="look up the table for every token"),
+        Mistake(previous_plus_one_without_a_look_at_none,
                 "Looks like previous slot + 1. At the end of a block the next token is in another block, anywhere.",
                 invariant="I4", next="look up the table for every token"),
         Mistake(positions, "Looks like the token's position. Its slot depends on where the table puts its block.",

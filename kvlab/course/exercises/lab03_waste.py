@@ -18,7 +18,7 @@ def rounds_the_sum(lengths, block_size):
 
 
 def the_mean(lengths, block_size):
-    return sum(-n % block_size for n in lengths) / len(lengths) if lengths else 0
+    return sum(-n % block_size for n in lengths) / len(lengths)
 
 
 def always_the_most(lengths, block_size):

@@ -6,7 +6,7 @@ A trace names blocks by where they came from: the block at position 1 of the fir
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from kvlab.course.declare import Wrong
 from kvlab.course.exercises.scenarios import is_count, refused
@@ -58,11 +58,12 @@ class PoolModel:
 def run(part: Any, value: Value) -> None:
     """Every operation on the learner's pool and on the model; `Wrong` at the first difference."""
     num_blocks, operations = value
-    pool, model, blocks = part(num_blocks), PoolModel(num_blocks), {}
+    pool, model = part(num_blocks), PoolModel(num_blocks)
+    blocks: dict[Name, int] = {}
     same_books(pool, model, blocks, "at the start")
     for operation in operations:
         reason, call = model.refuses(operation), _call(operation)
-        given = operation[1] if operation[0] == "take" else [blocks[name] for name in operation[1]]
+        given: Any = operation[1] if operation[0] == "take" else [blocks[name] for name in operation[1]]
         if reason:
             _refuse(pool, model, blocks, operation[0], given, call, reason)
             model.apply(operation)
@@ -184,15 +185,18 @@ def random_operations() -> Any:
     """A Hypothesis strategy for `Value`s: small pools, lists that repeat blocks, now and then a free one."""
     from hypothesis import strategies as st
 
+    kinds = st.sampled_from(("take", "release", "share", "release"))
+
     @st.composite
     def values(draw: Any) -> Value:
         model, operations = PoolModel(draw(st.integers(1, 5))), []
-        for _ in range(draw(st.integers(1, 9))):
-            kind = draw(st.sampled_from(("take", "release", "share", "release"))) if model.owners else "take"
-            if kind == "take":
-                what: Any = draw(st.integers(0, 4))
-            else:
-                what = tuple(draw(st.lists(st.sampled_from(sorted(model.owners)), max_size=3)))
+        for kind, number in draw(st.lists(st.tuples(kinds, st.integers(0, 999)), max_size=20)):
+            names, what = sorted(model.owners), cast(Any, number % 4)
+            if not names:
+                kind = "take"
+            if kind != "take":
+                digits = (number // 4, number // 20, number // 100)  # one number holds a whole list: cheap to make up
+                what = tuple(names[digit % len(names)] for digit in digits[: number % 4])
             operations.append((kind, what))
             model.apply((kind, what))
         return model.num_blocks, tuple(operations)

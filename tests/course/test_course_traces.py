@@ -1,0 +1,121 @@
+"""Random traces: shrunk to the shortest, shown as Python, the same each time, and soon over."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+
+from hypothesis import strategies as st
+
+from kvlab.course.declare import Exercise, Traces, Wrong
+from kvlab.course.judge import judge
+from tests.course import small
+from tests.course.cells import fits
+
+HIDDEN = dataclasses.replace(small.SHELF, checks=(Traces("random traces", small.OPERATIONS, small.walk),), mistakes=())
+
+
+class Fifth(small.Shelf):
+    """Forgets to count after the third take of at least one book."""
+
+    def __init__(self, books):
+        super().__init__(books)
+        self.takes = 0
+
+    def take(self, count):
+        self.takes += count > 0
+        taken = super().take(count)
+        if self.takes == 3:
+            self._free.append(99)
+        return taken
+
+
+def test_a_failing_trace_is_shrunk_to_the_shortest():
+    for isolate in (True, False):
+        verdict = judge(dataclasses.replace(HIDDEN, isolate=isolate), Fifth)
+        assert verdict.lines == (
+            "✗ Shelf: num_free is 1, expected 0.", "      p = Shelf(3)", "      p.take(1)", "      p.take(1)",
+            "      p.take(1)", "  hint() · help_me()"), verdict.text
+
+
+class Raises(small.Shelf):
+    def release(self, books):
+        if len(books) > 1:
+            raise ZeroDivisionError("oh")
+        super().release(books)
+
+
+def test_an_exception_of_the_part_is_shown_with_its_trace():
+    verdict = judge(HIDDEN, Raises)
+    assert verdict.lines[0] == "✗ Shelf raised ZeroDivisionError: oh."
+    assert verdict.lines[1] == "      p = Shelf(2)" and verdict.lines[-2] == "      p.release(2)"
+
+
+class Moody(small.Shelf):
+    def take(self, count):
+        if random.random() < 0.3:
+            raise OSError("today not")
+        return super().take(count)
+
+
+def test_code_that_fails_now_and_then_is_wrong_and_not_a_crash():
+    assert judge(HIDDEN, Moody).lines[0] == "✗ Shelf raised OSError: today not."
+
+
+class Late(small.Shelf):
+    """Goes wrong after many operations only, and takes its time."""
+
+    def __init__(self, books):
+        super().__init__(books)
+        self.calls = 0
+
+    def take(self, count):
+        self.calls += 1
+        time.sleep(0.002)
+        if self.calls > 6:
+            raise ValueError("worn out")
+        return super().take(count)
+
+
+def test_a_long_trace_is_packed_into_the_lines_there_are_and_help_shows_all_of_it():
+    verdict = judge(HIDDEN, Late)
+    assert fits(verdict.text) and "; p.take(0)" in verdict.text
+    assert verdict.details.count("p.take(") >= 7
+
+
+def test_a_trace_too_long_for_packing_keeps_its_beginning_and_its_end():
+    def run(part, value):
+        raise Wrong("it is long.")
+
+    check = Traces("long", st.just(0), run, examples=[0], render=lambda _: [f"step_{n}({'x' * 90})" for n in range(30)])
+    verdict = judge(Exercise("Shelf", small.LAB, "tests.course.small.Shelf", (check,)), small.Shelf)
+    assert fits(verdict.text)
+    assert "step_0" in verdict.text and "step_29" in verdict.text and "help_me() shows them" in verdict.text
+
+
+def test_a_value_that_cannot_be_rendered_is_shown_as_it_is():
+    def run(part, value):
+        raise Wrong("no.")
+
+    for render in (None, lambda value: 1 / 0):
+        check = Traces("odd", st.integers(), run, render=render)
+        verdict = judge(Exercise("Shelf", small.LAB, "tests.course.small.Shelf", (check,)), small.Shelf)
+        assert verdict.lines[:2] == ("✗ Shelf: no.", "      0")
+
+
+def test_a_strategy_may_be_made_when_it_is_first_needed():
+    check = Traces("later", lambda: small.OPERATIONS, small.walk)
+    entry = dataclasses.replace(HIDDEN, checks=(check,))
+    assert judge(entry, small.Shelf).status == "passed" and judge(entry, Fifth).status == "wrong"
+
+
+def test_the_search_leaves_no_folder_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
+    judge(HIDDEN, Fifth)
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_checks_print_the_same():
+    assert judge(HIDDEN, Fifth) == judge(HIDDEN, Fifth)
