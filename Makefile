@@ -34,7 +34,7 @@ help:
 	@echo "PYTHON=python3.12 chooses the Python that .venv is made of"
 
 lab: setup
-	@$(PY) -m kvlab.cli.main start my-labs $(LAB_ARGS)
+	@$(PY) -m kvlab start my-labs $(LAB_ARGS)
 
 test: setup
 	@$(PYTEST) $(PARALLEL) tests $(PYTEST_ARGS)

@@ -125,10 +125,11 @@ def tokens_that_fit(memory_bytes, bytes_per_token):
 
 
 # %% id="fit-use"
-from kvlab.memory import CONTEXT, KV_BYTES, WEIGHT_BYTES
+from kvlab.memory import CONTEXT, KV_BYTES, LLAMA_3_8B, WEIGHT_BYTES
 
 GIB = 2**30
 token = bytes_per_token(32, 8, 128)
+assert token == LLAMA_3_8B.bytes_per_token
 tokens = tokens_that_fit(KV_BYTES, token)
 print(f"weights: {WEIGHT_BYTES / GIB:.0f} GiB; {KV_BYTES / GIB:.0f} GiB of cache hold {tokens:,} tokens")
 print(f"one conversation of {CONTEXT:,} tokens: {CONTEXT * token / GIB:.0f} GiB, so {tokens // CONTEXT} of them fit")
@@ -171,10 +172,11 @@ my_rate = 4000
 predict("01-rate", my_rate, unit="tokens per second")
 
 # %% id="throughput"
-from kvlab.memory import BANDWIDTH, lesson_trace  # an A100 with 80 GB reads 2.0e12 bytes per second
+from kvlab.memory import BANDWIDTH, lesson_trace, published_table  # an A100 with 80 GB reads 2.0e12 bytes per second
 
 rate, each = {}, round(sum(r.total for r in lesson_trace()) / 200)
-for batch in (1, 16, 64, 177, 411):
+limits = {row.policy: row.fit for row in published_table(lesson_trace())[:3]}  # the walls of lab 00
+for batch in (1, 16, *limits.values()):
     seconds = decode_step_seconds(WEIGHT_BYTES, batch * each * token, BANDWIDTH)
     rate[batch] = batch / seconds
     print(f"{batch:3} conversations of {each:,} tokens: {1000 * seconds:5.1f} ms a step, {rate[batch]:6,.0f} tokens per second")
@@ -189,7 +191,6 @@ reveal("01-rate", rate[64])
 # %% id="figure-batch"
 from kvlab.view import batch_throughput
 
-limits = {"full context": 64, "prompt + longest answer": 177, "blocks of 16": 411}
 batch_throughput(token, each, WEIGHT_BYTES, KV_BYTES, BANDWIDTH, limits)
 
 # %% [markdown] id="measure-after"
@@ -265,7 +266,7 @@ def window_tokens(context, window, window_layers, full_layers):
 
 # %% id="extra-use"
 print(f"DeepSeek-V3: {latent_bytes_per_token(61, 512, 64) / KIB:.1f} KiB a token")
-for context in (512, 8192):
+for context in (512, CONTEXT):
     kept = window_tokens(context, window=1024, window_layers=40, full_layers=8)
     print(f"{context:5} tokens in 48 layers, 40 of them windows: {kept / (48 * context):.0%} of the token-layers kept")
 

@@ -36,8 +36,8 @@ recall("03-memory-wall", memory_wall)
 # %% [markdown] id="problem"
 # ## If every piece has the same size, any hole will do
 #
-# Lab 02 ended with half a card of free memory in pieces that nobody could use. Two habits were to blame: pieces of
-# different sizes, and a promise for the whole conversation. Operating systems had the same trouble with programs, and gave up both habits:
+# In lab 02 newcomers were refused although enough memory was free, and even the oracle left most of it empty. Two habits are to
+# blame: pieces of different sizes, and a promise for the whole conversation. Operating systems had the same trouble with programs, and gave up both habits:
 # cut the memory into equal **blocks**, and hand out the next one only when it is needed. Here a block holds the keys and values of 16 tokens.
 #
 # How many blocks do `num_tokens` tokens need? (Invariant **I3**: never more and never fewer than this.)
@@ -67,7 +67,7 @@ predict("03-fit", my_fit, unit="conversations")
 from kvlab.memory import BLOCK_SIZE, KV_TOKENS, lesson_trace
 
 trace = lesson_trace()
-finals = [r.prompt + r.answer for r in trace]
+finals = [r.total for r in trace]
 blocks = sum(blocks_needed(n, BLOCK_SIZE) for n in finals)
 fit = KV_TOKENS * len(finals) // (blocks * BLOCK_SIZE)
 print(f"{blocks:,} blocks of {BLOCK_SIZE} for {len(finals)} conversations; {fit} fit at the same time")
@@ -250,10 +250,7 @@ reveal("03-empty", paged_waste(finals, BLOCK_SIZE) / len(finals))
 from kvlab.memory import published_table
 from kvlab.view import published_bars
 
-rows = published_table(trace, KV_TOKENS)
-for row in rows:
-    print(f"{row.policy:18} {row.share_held:6.1%} in use, {row.fit:4} fit")
-published_bars(rows)
+published_bars(published_table(trace, KV_TOKENS))
 
 # %% [markdown] id="published-after"
 # And the paper's bars, counted at every moment under a full queue: contiguous servers held tokens in 20.4, 26.8 and 38.2 % of the memory; the paged one in 96.3 %.
@@ -304,8 +301,7 @@ def block_size_sweep(lengths, block_sizes):
 from kvlab.view import block_size_curve
 
 rows = block_size_sweep(finals, [1, 8, 16, 32, 64, 256])
-for size, share, lookups in rows:
-    print(f"blocks of {size:3}: {share:6.1%} in use, {lookups:8,} lookups")
+print("block size, share in use, lookups:", *rows[:3], sep="\n")
 block_size_curve(rows, requests=len(finals))
 
 # %% [markdown] id="sweep-after"

@@ -81,6 +81,3 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     return 1
 
-
-if __name__ == "__main__":
-    raise SystemExit(main())

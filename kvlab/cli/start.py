@@ -66,6 +66,8 @@ def jupyter_command(first: Path, port: int | None, no_browser: bool, extra: list
 def serve(command: list[str]) -> int:
     """Run JupyterLab until it is stopped. It takes this process's place where it can, so Ctrl-C reaches it once."""
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # the kernel that has kvlab, before the user's other ones
+    scripts = str(Path(sys.executable).parent)  # so that `!kvlab doctor` in a notebook finds this installation's
+    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
     sys.stdout.flush()
     if os.name == "posix":
         os.execv(command[0], command)

@@ -122,7 +122,8 @@ def difference(expected: Any, got: Any) -> str:
     if hasattr(expected, "__len__") and not isinstance(expected, str) and len(expected) != len(got):
         count = f"{len(got)} item{'s' * (len(got) != 1)}"
         return f"returned {count}, {show(got, 70)}, expected {len(expected)}: {show(expected, 70)}"
-    return f"returned {show(got)}, expected {show(expected)}"
+    exact = show(got) == show(expected)
+    return f"returned {show(got, exact=exact)}, expected {show(expected, exact=exact)}"
 
 
 def _kind(value: Any) -> type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import resource
@@ -121,6 +122,7 @@ def _child(work: Work, seconds: float, writer: int) -> NoReturn:
 def _settle() -> None:
     """Makes the copy harmless: a group of its own, no terminal, one thread for torch, no crash report."""
     os.setpgid(0, 0)
+    gc.freeze()  # what was there before needs no collecting; looking at it would copy its pages
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

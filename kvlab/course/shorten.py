@@ -16,8 +16,9 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 class _Short(reprlib.Repr):
     """`reprlib` with the limits of one line of a verdict, and words for what has no short repr."""
 
-    def __init__(self, items: int = 8) -> None:
+    def __init__(self, items: int = 8, exact: bool = False) -> None:
         super().__init__()
+        self.exact = exact
         self.maxlevel = 4
         self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdeque = items
         self.maxarray = self.maxdict = items
@@ -30,6 +31,10 @@ class _Short(reprlib.Repr):
         head = ", ".join(self.repr1(number, level) for number in array.ravel()[: self.maxlist // 2].tolist())
         return f"array of shape {array.shape}: {head}, ..."
 
+    def repr_float(self, number: float, level: int) -> str:
+        exact = repr(number)
+        return exact if len(exact) <= 10 or self.exact else f"{number:.8g}"
+
     def repr_int(self, number: int, level: int) -> str:
         return f"a whole number of {number.bit_length()} bits" if number.bit_length() > 130 else str(number)
 
@@ -40,10 +45,11 @@ class _Short(reprlib.Repr):
         return re.sub(r"^np\.\w+\((.*)\)$", r"\1", text)  # np.int64(3) reads as 3
 
 
-def show(value: Any, width: int = 90) -> str:
-    """`value` in at most `width` characters on one line. Addresses are left out: the text is the same each time."""
+def show(value: Any, width: int = 90, exact: bool = False) -> str:
+    """`value` in at most `width` characters on one line, floats to 8 digits unless `exact`. Addresses are left out: the
+    text is the same each time."""
     try:
-        text = _Short(8 if width <= 110 else width // 6).repr(value)
+        text = _Short(8 if width <= 110 else width // 6, exact).repr(value)
     except Stop:
         raise
     except BaseException:

@@ -44,12 +44,22 @@ def passed(name: str, checks: Sequence[str]) -> Verdict:
 def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = None, invariant: str | None = None,
            next: str | None = None, details: str = "", mistake: int | None = None) -> Verdict:
     """✗ with what was seen, the shortest trace that shows it, what it looks like, and what to do next."""
-    head = wrapped(f"✗ {title}", 3)
+    head = _headline(title)
     body = wrapped(says, 2, "  ") if says else []
     _cite(body or head, invariant)
     last = f"  {_advice(next)}hint() · help_me()"
     room = LINES - len(head) - len(body) - 1
     return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)
+
+
+def _headline(title: str) -> list[str]:
+    """The first sentence in at most 3 lines; one that does not fit on a line breaks where the expectation begins."""
+    whole = wrapped(f"✗ {title}", 3)
+    seen, comma, expected = title.rpartition(", expected ")
+    if len(whole) == 1 or not comma:
+        return whole
+    head = wrapped(f"✗ {seen},", 2)
+    return [*head, *wrapped(f"expected {expected}", 3 - len(head), "  ")]
 
 
 def _cite(lines: list[str], invariant: str | None) -> None:

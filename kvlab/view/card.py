@@ -7,13 +7,12 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from kvlab.view.kinds import PALETTE
-from kvlab.view.style import INK, WIDTH, style
+from kvlab.view.style import INK, WIDTH, figure_png, style
 
 if TYPE_CHECKING:
     from kvlab.view.explorer import Frame
 
 LINE = 0.215  # inches from one line of text to the next
-DOTS = 150
 
 
 def card_png(title: str, frame: Frame) -> tuple[bytes, tuple[int, int]]:
@@ -32,9 +31,7 @@ def card_png(title: str, frame: Frame) -> tuple[bytes, tuple[int, int]]:
         top = _map(made, frame, top - 0.06, map_height)
         top = _legend(made, frame, top - 0.1)
         _write(made, below, top - 0.1)
-        buffer = io.BytesIO()
-        made.savefig(buffer, format="png", dpi=DOTS, metadata={"Software": None})
-    return buffer.getvalue(), (round(100 * WIDTH), round(100 * height))
+    return figure_png(made), (round(100 * WIDTH), round(100 * height))
 
 
 def _write(made: Any, lines: list[str], top: float, bold: int = 0) -> float:

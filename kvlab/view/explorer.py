@@ -11,6 +11,8 @@ from kvlab.view.card import card_png
 from kvlab.view.kinds import COLOUR_NAMES, PALETTE
 from kvlab.view.picture import Picture
 
+LINES = "line-height:1.5"
+
 
 class Frame(NamedTuple):
     """What an explorer shows for one setting of its controls."""
@@ -50,16 +52,26 @@ class Explorer:
 
     def at(self, **changes: Any) -> Picture:
         """The picture at other settings, without widgets; settings that are not named stay as they are now."""
+        frame = self._draw(**self.settings | self._known(changes))
+        return Picture(self.title, frame.text, lambda: frame.png, frame.size, **frame.values)
+
+    def start(self, **changes: Any) -> Explorer:
+        """The explorer itself, with other settings to begin with."""
+        self.frame(**self._known(changes))
+        return self
+
+    def _known(self, changes: dict[str, Any]) -> dict[str, Any]:
         unknown = sorted(set(changes) - set(self.settings))
         if unknown:
             raise UsageError(f"{self.title}: no setting {', '.join(unknown)}; there are {', '.join(self.settings)}")
-        frame = self._draw(**self.settings | changes)
-        return Picture(self.title, frame.text, lambda: frame.png, frame.size, **frame.values)
+        return changes
 
     def frame(self, **changes: Any) -> Frame:
-        """Remembers the changed settings and draws."""
-        self.settings |= changes
-        return self._draw(**self.settings)
+        """Draws with changed settings, and remembers them if they could be drawn."""
+        wanted = self.settings | changes
+        frame = self._draw(**wanted)
+        self.settings = wanted
+        return frame
 
     def widget(self) -> Any | None:
         """The controls with the picture, as an ipywidgets box; None where ipywidgets is not installed."""
@@ -92,8 +104,10 @@ class Screen:
     def show(self, frame: Frame) -> None:
         self.image.value = frame.png
         self.image.tooltip = frame.headline  # the `title` of the picture: its name for a screen reader
-        self.headline.value = f'<div role="status" aria-live="polite"><b>{html.escape(frame.headline)}</b></div>'
-        self.details.value = _legend(frame.legend) + (frame.html or _paragraphs(frame.lines))
+        headline = html.escape(frame.headline)
+        self.headline.value = f'<div role="status" aria-live="polite" style="{LINES}"><b>{headline}</b></div>'
+        details = _legend(frame.legend) + (frame.html or _paragraphs(frame.lines))
+        self.details.value = f'<div style="{LINES}">{details}</div>'
 
 
 def _image(widgets: Any, width: int) -> Any:
@@ -101,7 +115,7 @@ def _image(widgets: Any, width: int) -> Any:
     from traitlets import Unicode
 
     described = type("Image", (widgets.Image,), {"description": Unicode("").tag(sync=True)})
-    return described(format="png", layout=widgets.Layout(max_width="100%", width=f"{width}px"))
+    return described(format="png", layout=widgets.Layout(max_width="calc(100% - 4px)", width=f"{width}px"))
 
 
 def _legend(legend: Sequence[tuple[int, str]]) -> str:
@@ -112,7 +126,7 @@ def _legend(legend: Sequence[tuple[int, str]]) -> str:
         f'style="{box};background:{PALETTE[index]}"></span>{html.escape(meaning)}</span> '
         for index, meaning in legend
     )
-    return f"<div>{''.join(items)}</div>"
+    return f'<div style="margin:.3em 0">{"".join(items)}</div>'
 
 
 def _paragraphs(lines: Sequence[str]) -> str:

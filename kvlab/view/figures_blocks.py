@@ -75,8 +75,12 @@ def block_size_curve(rows: Iterable[Sequence], requests: int, chosen: int = 16) 
     sizes = [size for size, *_ in rows]
     with style():
         made, (above, below) = figure(5.0, 2, 1, sharex=True)
-        _curve(above, sizes, [100 * waste for _, waste, _ in rows], "% of memory wasted", "{:.1f} %", chosen)
-        _curve(below, sizes, [lookups for *_, lookups in rows], "table entries a request", "{:,.1f}", chosen)
+        _curve(above, sizes, [100 * waste for _, waste, _ in rows], "% of memory wasted", "{:.1f} %")
+        _curve(below, sizes, [lookups for *_, lookups in rows], "table entries a request", "{:,.1f}")
+        if chosen in sizes:  # beside the line, on the side that the curve leaves free
+            _, waste, lookups = rows[sizes.index(chosen)]
+            _chosen(above, chosen, 100 * waste, f"blocks of {chosen:,}: {percent(waste)}", "right")
+            _chosen(below, chosen, lookups, f"blocks of {chosen:,}: {lookups:,.1f}", "left")
         above.set_title(title)
         below.set(xlabel="tokens in a block", xticks=sizes, xticklabels=[f"{size:,}" for size in sizes])
         below.minorticks_off()
@@ -87,8 +91,7 @@ def block_size_curve(rows: Iterable[Sequence], requests: int, chosen: int = 16) 
     return chart(title, text, made, **{str(size): (waste, lookups) for size, waste, lookups in rows})
 
 
-def _curve(axes: Any, sizes: Sequence[int], values: Sequence[float], words: str, form: str, chosen: int) -> None:
-    axes.axvline(chosen, color=FAINT, linestyle="--", linewidth=1.2)
+def _curve(axes: Any, sizes: Sequence[int], values: Sequence[float], words: str, form: str) -> None:
     axes.plot(sizes, values, "o-", color=PALETTE[HELD], linewidth=2)
     axes.set_xscale("log", base=2)
     axes.set_ylabel(words)
@@ -99,7 +102,9 @@ def _curve(axes: Any, sizes: Sequence[int], values: Sequence[float], words: str,
         words = form.format(values[sizes.index(size)])
         ha = "left" if place[0] > 0 else "right"
         axes.annotate(words, (size, values[sizes.index(size)]), place, textcoords="offset points", ha=ha)
-    if chosen in sizes:
-        value = values[sizes.index(chosen)]
-        words = f"blocks of {chosen:,}: {form.format(value)}"
-        axes.annotate(words, (chosen, value), (8, 34), textcoords="offset points", weight="bold", bbox=PLAIN)
+
+
+def _chosen(axes: Any, size: int, value: float, words: str, side: str) -> None:
+    axes.axvline(size, color=FAINT, linestyle="--", linewidth=1.2, zorder=1)
+    place = {"xytext": (8 if side == "left" else -8, 34), "textcoords": "offset points", "ha": side}
+    axes.annotate(words, (size, value), weight="bold", bbox=PLAIN, zorder=1.5, **place)

@@ -62,10 +62,11 @@ def _wall(axes: Any, wall: int, top: float) -> None:
 
 
 def _mark(axes: Any, name: str, batch: int, reached: float, left: bool) -> None:
+    axes.plot([batch, batch], [0, reached], color=INK, linestyle="--", linewidth=1.2, zorder=1)
     axes.plot([batch], [reached], "o", color=PALETTE[UNUSED], markeredgecolor=INK, markersize=9)
-    place = {"xytext": (-10, -14) if left else (10, -6), "ha": "right" if left else "left"}
+    place = {"xytext": (-10, -22) if left else (10, -8), "ha": "right" if left else "left"}
     words = f"{name}\n{batch:,} requests: {reached:,.0f}"
-    axes.annotate(words, (batch, reached), textcoords="offset points", va="top", **place)
+    axes.annotate(words, (batch, reached), textcoords="offset points", va="top", bbox=PLAIN, zorder=1.5, **place)
 
 
 def answer_histogram(trace: Iterable, max_answer: int = 2048) -> Picture:

@@ -36,7 +36,8 @@ def arena_strip(trace: Iterable | History, **options: Any) -> Picture:
         axes.set(title=title, xlabel="decode step", ylabel="slot")
         thousands(axes.xaxis)
         thousands(axes.yaxis)
-        key(made, [(WORDS[kind], PALETTE[kind], "") for kind in shares], 3)
+        seen = [(WORDS[kind], PALETTE[kind], "") for kind, share in shares.items() if share]
+        key(made, seen, 4 if len(seen) <= 4 else 3)
     return chart(title, text, made, fragmented=fragmented, shares=shares, history=history)
 
 

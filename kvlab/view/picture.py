@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from kvlab.view.style import figure_png, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,18 +49,14 @@ class Picture:
 
 
 def chart(title: str, text: str, figure: Figure, **values: Any) -> Picture:
-    """A matplotlib figure as a `Picture`, drawn when it is shown, so that changes to its `figure` are seen."""
+    """A matplotlib figure as a `Picture`, drawn when it is shown, so that changes to its `figure` are seen.
+
+    The layout is done once, here: each further run of it would move things by a fraction of a pixel.
+    """
+    with style():
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     width, height = figure.get_size_inches()
     made = Picture(title, text, lambda: figure_png(figure), (round(100 * width), round(100 * height)), **values)
     made.figure = figure
     return made
-
-
-def figure_png(figure: Figure) -> bytes:
-    """The figure at 150 dots an inch, without a date or a version in the file."""
-    from kvlab.view.style import style
-
-    buffer = io.BytesIO()
-    with style():
-        figure.savefig(buffer, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    return buffer.getvalue()

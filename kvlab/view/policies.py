@@ -19,7 +19,7 @@ BUTTONS = ("reserve full context", "reserve prompt + longest answer", "16-token 
 SLIDERS = {  # setting -> (words beside the slider, values it can take)
     "context": ("context", (2048, 4096, 8192, 16384, 32768, 131072)),
     "max_answer": ("longest answer", (128, 256, 512, 1024, 2048, 4096, 8192)),
-    "answers": ("answer lengths, %", (25, 50, 75, 100, 150, 200, 300, 400)),
+    "answers": ("answer length, %", (25, 50, 75, 100, 150, 200, 300, 400)),
     "memory": ("memory, GiB", (8, 16, 24, 32, 48, 64, 80)),
     "block_size": ("your block size", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)),
     "written": ("written so far, %", (0, 25, 50, 75, 100)),
@@ -42,7 +42,7 @@ def policy_explorer(trace: Iterable | None = None) -> Explorer:
 def _frame(requests: list, policy: str, **numbers: int) -> Frame:
     if policy not in POLICIES:
         raise UsageError(f"no policy {policy!r}; there are {', '.join(map(repr, POLICIES))}")
-    knobs = Knobs(**numbers)
+    knobs = Knobs(**numbers).checked()
     rows = {name: row(requests, name, knobs) for name in POLICIES}
     states, shares = memory_map(requests, policy, knobs)
     shown, notes = rows[policy], _notes(rows[policy], knobs, len(requests))
@@ -74,7 +74,7 @@ def _notes(shown: Row, knobs: Knobs, requests: int) -> list[str]:
 
 def _html(rows: Mapping[str, Row], policy: str, notes: list[str]) -> str:
     names = ("setting", "holds tokens", "requests that fit", "")
-    head = "".join(f'<th style="text-align:left;padding-right:2em">{words}</th>' for words in names)
+    head = "".join(f'<th style="text-align:left;padding:.1em 2em .1em 0">{words}</th>' for words in names)
     body = "".join(_html_row(shown, name == policy) for name, shown in rows.items())
     lines = "".join(f"<div>{html.escape(note)}</div>" for note in notes)
     return f'<table style="margin:.5em 0"><tr>{head}</tr>{body}</table>{lines}'
@@ -82,7 +82,7 @@ def _html(rows: Mapping[str, Row], policy: str, notes: list[str]) -> str:
 
 def _html_row(shown: Row, chosen: bool) -> str:
     cells = (shown.label, percent(shown.share_held), f"{shown.fit:,}", "shown above" if chosen else "")
-    body = "".join(f'<td style="padding-right:2em">{html.escape(cell)}</td>' for cell in cells)
+    body = "".join(f'<td style="padding:.1em 2em .1em 0">{html.escape(cell)}</td>' for cell in cells)
     return f'<tr style="font-weight:{"bold" if chosen else "normal"}">{body}</tr>'
 
 
@@ -98,16 +98,17 @@ def _panel(explorer: Explorer, widgets: Any) -> Any:
 
     for control in (policy, *sliders.values()):
         control.observe(redraw, "value")
-    columns = widgets.Layout(grid_template_columns="repeat(auto-fit, minmax(300px, 1fr))", max_width="800px")
+    columns = widgets.Layout(grid_template_columns="repeat(auto-fit, minmax(330px, 1fr))", max_width="800px")
     return widgets.VBox([policy, widgets.GridBox(list(sliders.values()), layout=columns), screen.box])
 
 
 def _slider(widgets: Any, name: str, value: int) -> Any:
-    words, options = SLIDERS[name]
+    words, usual = SLIDERS[name]
+    options = sorted({*usual, value})
     return widgets.SelectionSlider(
         options=[(f"{option:,}", option) for option in options],
         value=value,
         description=words,
-        style={"description_width": "9em"},
+        style={"description_width": "10em"},
         layout=widgets.Layout(width="auto"),
     )

@@ -101,7 +101,7 @@ def _table_line(now: Event, table: list[int], block_size: int) -> str:
         shown[9:-4] = ["..."]
     filled = now.tokens - (len(table) - 1) * block_size
     words = f"block table of request {now.request}: [{', '.join(shown)}] for {now.tokens} tokens"
-    return f"{words}; its last block has {filled} of {block_size} slots filled"
+    return f"{words}; {filled} of {block_size} slots filled in the last"
 
 
 def _panel(replay: PoolReplay, explorer: Explorer, widgets: Any) -> Any:

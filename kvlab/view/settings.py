@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvlab.errors import UsageError
 from kvlab.view.kinds import FREE, HELD, LATER, UNUSED
 
 CELLS = 4096  # squares in a memory map
@@ -23,6 +24,13 @@ class Knobs(NamedTuple):
     block_size: int = 256  # of the setting "own blocks"
     written: int = 100  # how much of its answer each request has written at the moment that is shown
     token_bytes: int = 128 * 1024
+
+    def checked(self) -> Knobs:
+        """Itself; `UsageError` where a number is below 1, or `written` not a percentage."""
+        for name, value in self._asdict().items():
+            if value < (0 if name == "written" else 1) or (name == "written" and value > 100):
+                raise UsageError(f"cannot draw {name} = {value}")
+        return self
 
     @property
     def capacity(self) -> int:
@@ -104,4 +112,4 @@ def _cells(parts: np.ndarray, capacity: int) -> np.ndarray:
 
 def _shares(parts: np.ndarray) -> dict[int, float]:
     held, later, unused = map(float, parts)
-    return {HELD: held, LATER: later, UNUSED: unused, FREE: 1 - held - later - unused}
+    return {HELD: held, LATER: later, UNUSED: unused, FREE: max(0.0, 1 - held - later - unused)}

@@ -173,6 +173,6 @@ def test_progress_of_a_named_folder_goes_before_the_environment(
 
 
 def test_the_module_runs_as_the_command_does(here: Path, course: Course) -> None:
-    command = [sys.executable, "-m", "kvlab.cli.main", "docter"]
+    command = [sys.executable, "-m", "kvlab", "docter"]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=60, env=dict(os.environ))
     assert done.returncode == 2 and "Did you mean doctor?" in done.stderr

@@ -38,7 +38,7 @@ def get(url: str) -> Any:
 def server(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A server started as a learner starts it; its address and its token."""
     address, token = f"http://127.0.0.1:{(port := free_port())}", "a-token-of-the-test"
-    command = [sys.executable, "-m", "kvlab.cli.main", "start", "--no-browser", "--port", str(port)]
+    command = [sys.executable, "-m", "kvlab", "start", "--no-browser", "--port", str(port)]
     command += ["--", f"--IdentityProvider.token={token}"]
     environment = os.environ | {"JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
     with open(tmp_path / "log", "w") as log:

@@ -65,6 +65,8 @@ DIFFERENCES = [
     (2, 2.0, "returned 2.0 (a float), expected 2 (an int)"),
     (2, True, "returned True (a bool), expected 2 (an int)"),
     ([1], np.array([1]), "returned array([1]) (a numpy array), expected [1] (a list)"),
+    (0.1, 0.10000000001, "returned 0.10000000001, expected 0.1"),
+    (0.796875, 0.7351190476190476, "returned 0.73511905, expected 0.796875"),
     ([1, 2], [1], "returned 1 item, [1], expected 2: [1, 2]"),
     ([1, 2], [], "returned 0 items, [], expected 2: [1, 2]"),
     (list(range(100)), [*range(99), 0], "returned [0, 1, 2, 3, 4, 5, 6, 7, ...], whose item [99] is 0, expected 99"),

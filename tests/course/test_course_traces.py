@@ -16,16 +16,16 @@ from tests.course.cells import fits
 HIDDEN = dataclasses.replace(small.SHELF, checks=(Traces("random traces", small.OPERATIONS, small.walk),), mistakes=())
 
 
-class Fifth(small.Shelf):
-    """Forgets to count after the third take of at least one book."""
+class Third(small.Shelf):
+    """Finds a book that was never there at the third take of at least one."""
 
     def __init__(self, books):
         super().__init__(books)
         self.takes = 0
 
     def take(self, count):
-        self.takes += count > 0
         taken = super().take(count)
+        self.takes += count > 0
         if self.takes == 3:
             self._free.append(99)
         return taken
@@ -33,7 +33,7 @@ class Fifth(small.Shelf):
 
 def test_a_failing_trace_is_shrunk_to_the_shortest():
     for isolate in (True, False):
-        verdict = judge(dataclasses.replace(HIDDEN, isolate=isolate), Fifth)
+        verdict = judge(dataclasses.replace(HIDDEN, isolate=isolate), Third)
         assert verdict.lines == (
             "✗ Shelf: num_free is 1, expected 0.", "      p = Shelf(3)", "      p.take(1)", "      p.take(1)",
             "      p.take(1)", "  hint() · help_me()"), verdict.text
@@ -107,15 +107,15 @@ def test_a_value_that_cannot_be_rendered_is_shown_as_it_is():
 def test_a_strategy_may_be_made_when_it_is_first_needed():
     check = Traces("later", lambda: small.OPERATIONS, small.walk)
     entry = dataclasses.replace(HIDDEN, checks=(check,))
-    assert judge(entry, small.Shelf).status == "passed" and judge(entry, Fifth).status == "wrong"
+    assert judge(entry, small.Shelf).status == "passed" and judge(entry, Third).status == "wrong"
 
 
 def test_the_search_leaves_no_folder_behind(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
-    judge(HIDDEN, Fifth)
+    judge(HIDDEN, Third)
     assert not list(tmp_path.iterdir())
 
 
 def test_two_checks_print_the_same():
-    assert judge(HIDDEN, Fifth) == judge(HIDDEN, Fifth)
+    assert judge(HIDDEN, Third) == judge(HIDDEN, Third)

@@ -122,6 +122,13 @@ def test_a_long_result_is_shortened_to_the_place_where_it_differs(notebook):
     assert fits(said)
 
 
+def test_a_sentence_too_long_for_a_line_breaks_where_the_expectation_begins(notebook):
+    said = notebook.exercise("def halves(numbers):\n    return ['something no number', 'nor this one', *numbers]")
+    assert said.splitlines()[:2] == [
+        "✗ halves(numbers=[1, 2, 3]) returned 5 items, ['something no number', 'nor this one', 1, 2, 3],",
+        "  expected 3: [0.5, 1.0, 1.5]."]
+
+
 def test_an_exception_without_end_is_cut(notebook):
     said = notebook.exercise("def blocks_up(n, b):\n    raise ValueError('x\\n' * 100_000 + chr(27) + '[31m')")
     assert fits(said) and "\x1b" not in said

@@ -45,4 +45,4 @@ def test_the_post_build_step_runs_to_its_end(root: Path, tmp_path: Path, no_torc
     subprocess.run(["bash", script], cwd=root, env=environment | {"NO_TORCH": no_torch}, check=True, timeout=30)
     asked = (tmp_path / "log").read_text().splitlines()
     assert all("--constraint constraints.txt" in line for line in asked if "pip install" in line)
-    assert asked[-1] == "-m kvlab.cli.main start my-labs --no-lab"
+    assert asked[-1] == "-m kvlab start my-labs --no-lab"

@@ -83,14 +83,14 @@ def test_make_lab_sets_up_with_the_constraints_and_then_starts(plain: Clone) -> 
     installs = [line for line in asked if "-m pip" in line]
     assert asked.index("-m venv --clear .venv") < asked.index(installs[0])
     assert all("--constraint constraints.txt" in line for line in installs)
-    assert asked[-1] == "-m kvlab.cli.main start my-labs --no-browser --port 8899"
+    assert asked[-1] == "-m kvlab start my-labs --no-browser --port 8899"
 
 
 def test_the_second_run_installs_nothing(plain: Clone) -> None:
     plain.make("lab")
     plain.asked()
     assert plain.make("lab").returncode == 0
-    assert plain.asked() == ["-m kvlab.cli.main start my-labs"]
+    assert plain.asked() == ["-m kvlab start my-labs"]
 
 
 def test_changed_constraints_are_installed_without_making_the_environment_anew(plain: Clone) -> None:
@@ -138,7 +138,7 @@ def test_without_any_torch_the_labs_open_all_the_same(plain: Clone) -> None:
     said = plain.make("lab", NO_CPU_INDEX=1, NO_TRITON=1, NO_TORCH=1)
     assert said.returncode == 0
     assert "torch could not be installed. Labs 00-03 run without it; 'make torch' tries again." in said.stdout
-    assert plain.asked()[-1] == "-m kvlab.cli.main start my-labs"
+    assert plain.asked()[-1] == "-m kvlab start my-labs"
 
 
 def test_make_torch_tries_again(plain: Clone) -> None:
@@ -178,4 +178,4 @@ def test_a_clone_in_a_folder_with_spaces_works(clone: Clone) -> None:
     assert subprocess.run(command, cwd=clone.folder, env=environment, capture_output=True, timeout=60).returncode == 0
     clone.asked()
     assert subprocess.run(command, cwd=clone.folder, env=environment, capture_output=True, timeout=60).returncode == 0
-    assert clone.asked() == ["-m kvlab.cli.main start my-labs"]
+    assert clone.asked() == ["-m kvlab start my-labs"]

@@ -1,0 +1,62 @@
+"""Writes every picture of labs 01-03 as PNG, to be looked at: `python tests/view/view_gallery.py FOLDER`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from kvlab import memory as m
+from kvlab import view as v
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def _throughput(limits: dict[str, int] | None = None) -> v.Picture:
+    shape = m.LLAMA_3_8B.bytes_per_token
+    return v.batch_throughput(shape, 1267.5, m.WEIGHT_BYTES, m.KV_BYTES, m.BANDWIDTH, limits)
+
+
+def _waste() -> v.Picture:
+    trace = m.sharegpt_like(400, 1)
+    wastes = {name: m.replay(trace, name, allocator="buddy").waste for name in ("full", "power of two", "oracle")}
+    return v.waste_bars(wastes | {"16-token blocks": m.replay(trace, "16-token blocks").waste})
+
+
+def _blocks(sizes: tuple[int, ...] = SIZES) -> v.Picture:
+    lengths = [request.total for request in m.lesson_trace()]
+    return v.block_size_curve(m.block_size_sweep(lengths, sizes), len(lengths))
+
+
+CHARTS: dict[str, Callable[[], v.Picture]] = {
+    "throughput": _throughput,
+    "throughput_limits": lambda: _throughput({"reserve 8k": 64, "reserve prompt + 2,048": 177, "16-token blocks": 411}),
+    "answers": lambda: v.answer_histogram(m.lesson_trace()),
+    "published": lambda: v.published_bars(m.published_table(m.lesson_trace())),
+    "published_half": lambda: v.published_bars(m.published_table(m.lesson_trace())[:2]),
+    "waste": _waste,
+    "blocks": _blocks,
+    "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
+    "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
+    "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
+}
+EXPLORERS: dict[str, Callable[[], v.Explorer]] = {
+    "policies": lambda: v.policy_explorer().start(policy="prompt+max", written=50),
+    "pool": lambda: v.pool_explorer().start(event=17),
+    "pool_large": lambda: v.pool_explorer(m.lesson_trace(), 4096).start(event=3000),
+    "arena": lambda: v.arena_explorer(steps=400).start(step=300),
+}
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in CHARTS.items():
+        (folder / f"{name}.png").write_bytes(make().png)
+    for name, make_explorer in EXPLORERS.items():
+        explorer = make_explorer()
+        (folder / f"{name}.png").write_bytes(explorer.at().png)
+        (folder / f"{name}_card.png").write_bytes(explorer._repr_mimebundle_()[0]["image/png"])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
