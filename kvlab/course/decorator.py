@@ -47,7 +47,14 @@ def _checked(part: Any, frame: FrameType) -> Any:
     if entry is None:
         say("✗ " + registry.unknown(name))
         return part
-    return _judged(entry, part, frame)
+    try:
+        return _judged(entry, part, frame)
+    except ModuleNotFoundError as missing:
+        sentence = registry.lacking(entry.lab, missing)
+        if not sentence:
+            raise
+        say(sentence)
+        return part
 
 
 def _judged(entry: Exercise, part: Any, frame: FrameType) -> Any:

@@ -15,15 +15,22 @@ _WITHOUT_TORCH = "03"  # the last lab that needs nothing but Python
 
 def open_lab(lab: str | int) -> None:
     """Prints what the lab is and how it runs on this machine, and binds every finished part of the lab's exercises in
-    the namespace of the caller, so that a cell never fails because an exercise above it is missing."""
+    the namespace of the caller, so that a cell never fails because an exercise above it is missing. Where a package is
+    missing that the lab needs, one sentence says how to install it."""
     number = registry.lab_number(lab)
     entries = registry.of_lab(number)
     if not entries:
         say(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
         return
-    names = sys._getframe(1).f_globals
-    for entry in entries:
-        names[entry.name] = registry.part_of(entry)
+    try:
+        parts = {entry.name: registry.part_of(entry) for entry in entries}
+    except ModuleNotFoundError as missing:
+        sentence = registry.lacking(number, missing)
+        if not sentence:
+            raise
+        say(sentence)
+        return
+    sys._getframe(1).f_globals.update(parts)
     core = sum(entry.core for entry in entries)
     extra = f" and {len(entries) - core} extra" if core < len(entries) else ""
     say(f"{registry.titled(number)}: {core} exercise{'s' * (core != 1)}{extra}.")

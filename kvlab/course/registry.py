@@ -20,6 +20,12 @@ TITLES = {
     "10": "Other homes for blocks", "11": "Serve it",
 }
 
+_PACKAGES = {  # what a lab may need beyond the base installation, and how to get it
+    "torch": ("PyTorch", "run `make torch` in the course's folder, or `pip install torch`"),
+    "triton": ("Triton", "run `pip install triton`"),
+    "transformers": ("transformers", "run `pip install transformers`"),
+}
+
 _loaded: dict[str, tuple[Exercise, ...]] = {}
 _extra: list[Exercise] = []  # declared by a test, or by an author who tries one out in a notebook
 
@@ -94,6 +100,13 @@ def part_of(entry: Exercise) -> Any:
     """The finished part itself: the object that the exercise's dotted name says."""
     module, _, name = entry.part.rpartition(".")
     return getattr(importlib.import_module(module), name)
+
+
+def lacking(lab: str, missing: ModuleNotFoundError) -> str:
+    """The sentence that says what to install for a lab whose finished parts cannot be imported; empty if what is
+    missing is none of the packages that a lab may need."""
+    title, how = _PACKAGES.get((missing.name or "").partition(".")[0], ("", ""))
+    return f"✗ Lab {lab} needs {title}, which is not installed: {how}, then restart the kernel." if title else ""
 
 
 @contextmanager

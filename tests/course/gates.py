@@ -126,7 +126,7 @@ def emptied(entry: Exercise, body: str) -> str:
     for node in ast.walk(definition):
         if isinstance(node, ast.FunctionDef):
             node.body, node.returns = ast.parse(body).body, None
-            node.args.defaults = node.args.kw_defaults = []
+            node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
             for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
                 argument.annotation = None
     return ast.unparse(ast.fix_missing_locations(tree))

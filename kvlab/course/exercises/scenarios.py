@@ -24,6 +24,19 @@ def scenarios(name: str, run: Callable[[Any, Any], Any], render: Callable[[Any],
     return Traces(name, make, run, examples=values, render=render, invariant=invariant, next=next)
 
 
+def corners(name: str, run: Callable[[Any, Any], Any], render: Callable[[Any], list[str]], *values: Any,
+            invariant: str | None = None, next: str | None = None) -> Traces:
+    """The same, but not before everything else holds. A slip in a corner (nothing to do, an odd layout) is common
+    beside a wrong thought, and would hide which thought it is: a mistake has to explain all that was seen."""
+
+    def make() -> Any:
+        from hypothesis import strategies as st
+
+        return st.sampled_from(values)
+
+    return Traces(name, make, run, render=render, invariant=invariant, next=next)
+
+
 def refused(call: Callable[[], Any], what: str, kind: type[Refusal], why: str, damage: Callable[[], str] = str,
             accepted: str = "was accepted") -> Refusal:
     """The exception that `call` must raise: `kind` or a subclass, because that is what the callers catch.

@@ -1,0 +1,190 @@
+"""`attend_blockwise` as beginners write it: the walk over the blocks, with one thought gone wrong in it."""
+
+from __future__ import annotations
+
+from kvlab.course.exercises.lab04_tensors import torch
+
+
+def blocks(query, key_pool, value_pool, table, length, scale):
+    """Each block's scores [heads, filled] and values [heads, filled, dim]: what most of the mistakes begin with."""
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    share = query.shape[0] // key_pool.shape[2]
+    for start in range(0, length, key_pool.shape[1]):
+        block = table[start // key_pool.shape[1]]
+        key = key_pool[block, : length - start].repeat_interleave(share, 1)
+        value = value_pool[block, : length - start].repeat_interleave(share, 1)
+        yield torch.einsum("hd,thd->ht", query, key) * scale, value.transpose(0, 1)
+
+
+def begin(query, value_pool, largest=float("-inf")):
+    heads = query.shape[0]
+    return torch.full((heads,), largest), torch.zeros(heads), torch.zeros(heads, value_pool.shape[-1])
+
+
+def weigh(weights, value):
+    return (weights[:, None] @ value)[:, 0]
+
+
+def walk(query, key_pool, value_pool, table, length, scale=None, start=float("-inf")):
+    """The right walk: the largest score, the sum, and the output that is not divided yet."""
+    largest, total, output = begin(query, value_pool, start)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = output * shrink[:, None] + weigh(weights, value)
+        largest = higher
+    return largest, total, output
+
+
+def finish(length, largest, total, output):
+    if length == 0:
+        return output, largest
+    return output / total[:, None], largest + total.log()
+
+
+def no_rescale(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        largest = torch.maximum(largest, scores.amax(1))
+        weights = torch.exp(scores - largest[:, None])
+        total = total + weights.sum(1)
+        output = output + weigh(weights, value)
+    return finish(length, largest, total, output)
+
+
+def rescales_sum_alone(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        weights = torch.exp(scores - higher[:, None])
+        total = total * torch.exp(largest - higher) + weights.sum(1)
+        output = output + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def rescales_output_alone(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        weights = torch.exp(scores - higher[:, None])
+        total = total + weights.sum(1)
+        output = output * torch.exp(largest - higher)[:, None] + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def rescales_new_too(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink = torch.exp(largest - higher)
+        weights = torch.exp(scores - higher[:, None])
+        total = (total + weights.sum(1)) * shrink
+        output = (output + weigh(weights, value)) * shrink[:, None]
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def grows(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        grow, weights = torch.exp(higher - largest), torch.exp(scores - higher[:, None])
+        total = total * grow + weights.sum(1)
+        output = output * grow[:, None] + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def forgets_the_largest(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = scores.amax(1)  # of this block alone
+        weights = torch.exp(scores - higher[:, None])
+        total = total + weights.sum(1)
+        output = output + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def divides_in_the_loop(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = (output * shrink[:, None] + weigh(weights, value)) / total[:, None]
+        largest = higher
+    return output, largest + total.log()
+
+
+def divides_in_the_loop_too(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = (output * shrink[:, None] + weigh(weights, value)) / total[:, None]
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def never_moves_the_largest(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = output * shrink[:, None] + weigh(weights, value)
+    return finish(length, largest, total, output)
+
+
+def never_divides(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = walk(query, key_pool, value_pool, table, length, scale)
+    return output, largest + total.log()
+
+
+def mean_of_blocks(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, _ = walk(query, key_pool, value_pool, table, length, scale)
+    parts = [weigh(scores.softmax(1), value)
+             for scores, value in blocks(query, key_pool, value_pool, table, length, scale)]
+    output = sum(parts) / len(parts) if parts else torch.zeros(query.shape[0], value_pool.shape[-1])
+    return output, largest + total.log()
+
+
+def no_largest(query, key_pool, value_pool, table, length, scale=None):
+    _, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        total = total + scores.exp().sum(1)
+        output = output + weigh(scores.exp(), value)
+    return (output / total[:, None] if length else output), total.log()
+
+
+def largest_begins_at_zero(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = walk(query, key_pool, value_pool, table, length, scale, start=0.0)
+    return (output / total[:, None] if length else output), largest + total.log()
+
+
+def one_largest_for_all(query, key_pool, value_pool, table, length, scale=None):
+    _, total, output = begin(query, value_pool)
+    largest = torch.tensor(float("-inf"))
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.max())
+        weights = torch.exp(scores - higher)
+        total = total * torch.exp(largest - higher) + weights.sum(1)
+        output = output * torch.exp(largest - higher) + weigh(weights, value)
+        largest = higher
+    return (output / total[:, None] if length else output), largest + total.log()
+
+
+def nan_for_nothing(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = walk(query, key_pool, value_pool, table, length, scale)
+    return output / total[:, None], largest + total.log()
+
+
+def zero_for_nothing(query, key_pool, value_pool, table, length, scale=None):
+    if length == 0:
+        return torch.zeros(query.shape[0], value_pool.shape[-1]), torch.zeros(query.shape[0])
+    return nan_for_nothing(query, key_pool, value_pool, table, length, scale)
