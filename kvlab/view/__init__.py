@@ -7,6 +7,7 @@ from kvlab.view.blockmap import block_map
 from kvlab.view.explorer import Explorer
 from kvlab.view.figures import (
     answer_histogram,
+    answer_histograms,
     arena_history,
     arena_strip,
     batch_throughput,
@@ -25,6 +26,7 @@ __all__ = [
     "Explorer",
     "Picture",
     "answer_histogram",
+    "answer_histograms",
     "arena_explorer",
     "arena_history",
     "arena_strip",

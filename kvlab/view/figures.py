@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kvlab.view.churn import arena_history
 from kvlab.view.figures_blocks import block_size_curve, published_bars
-from kvlab.view.figures_cost import answer_histogram, batch_throughput
+from kvlab.view.figures_cost import batch_throughput
 from kvlab.view.figures_gather import gathered_bytes
+from kvlab.view.figures_lengths import answer_histogram, answer_histograms
 from kvlab.view.figures_waste import arena_strip, waste_bars
 
 __all__ = [
     "answer_histogram",
+    "answer_histograms",
     "arena_history",
     "arena_strip",
     "batch_throughput",

@@ -1,11 +1,9 @@
-"""Lab 01's figures: what a batch is worth, and how long answers are."""
+"""Lab 01's figure of what a batch is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from kvlab.memory import decode_step_seconds
 from kvlab.view.kinds import HELD, PALETTE, UNUSED
@@ -67,36 +65,3 @@ def _mark(axes: Any, name: str, batch: int, reached: float, left: bool) -> None:
     place = {"xytext": (-10, -22) if left else (10, -8), "ha": "right" if left else "left"}
     words = f"{name}\n{batch:,} requests: {reached:,.0f}"
     axes.annotate(words, (batch, reached), textcoords="offset points", va="top", bbox=PLAIN, zorder=1.5, **place)
-
-
-def answer_histogram(trace: Iterable, max_answer: int = 2048) -> Picture:
-    """How many answers have which length, beside the length a server reserves.
-
-    trace: requests with `answer`. values: mean, median, longest, over_half (answers beyond half of max_answer).
-    """
-    answers = np.array([request.answer for request in trace])
-    mean, median, longest = float(answers.mean()), float(np.median(answers)), int(answers.max())
-    over_half = int((answers > max_answer / 2).sum())
-    title = "Most answers are short, a few are long"
-    text = (
-        f"{len(answers):,} answers: half of them have at most {median:,.0f} tokens, the mean is {mean:,.0f}, "
-        f"the longest has {longest:,}. {over_half} use more than half of the {max_answer:,} a server would reserve."
-    )
-    with style():
-        made, axes = figure(3.6)
-        bins = np.arange(0, max(max_answer, longest) + 64, 64)
-        counts, *_ = axes.hist(answers, bins, color=PALETTE[HELD], edgecolor="white")
-        _level(axes, median, counts.max() * 0.97, f"half have at most {median:,.0f}")
-        _level(axes, mean, counts.max() * 0.78, f"mean {mean:,.0f}")
-        axes.axvline(max_answer, color=INK, linewidth=2.5)
-        axes.annotate(f"reserved for each: {max_answer:,}", (max_answer, counts.max() * 0.6), (-8, 0),
-                      textcoords="offset points", ha="right", va="center")  # fmt: skip
-        axes.set(title=title, xlabel="tokens in the answer", ylabel="requests", xlim=0)
-        thousands(axes.xaxis)
-    return chart(title, text, made, mean=mean, median=median, longest=longest, over_half=over_half)
-
-
-def _level(axes: Any, at: float, height: float, words: str) -> None:
-    """A dashed line that ends at its own words, so that it crosses nobody else's."""
-    axes.plot([at, at], [0, height], color=INK, linestyle="--", linewidth=1.5)
-    axes.annotate(words, (at, height), (4, 0), textcoords="offset points", va="center", bbox=PLAIN)

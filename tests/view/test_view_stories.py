@@ -36,6 +36,12 @@ def test_the_answers_are_told_by_median_mean_and_longest():
     assert "the mean is 354" in picture.text and "20 use more than half of the 2,048" in picture.text
 
 
+def test_answers_of_several_traces_are_told_side_by_side():
+    picture = CHARTS["answers_of_two"]()
+    assert picture.values["simulated"][1:] == (168, 2048)
+    assert "- simulated: 200 answers, half of them at most 168 tokens, mean 354, longest 2,048" in picture.text
+
+
 def test_the_published_bars_print_our_numbers_beside_the_published_ones():
     picture = published_bars(m.published_table(m.lesson_trace()))
     assert picture.text.splitlines() == [

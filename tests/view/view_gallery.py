@@ -32,6 +32,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "throughput": _throughput,
     "throughput_limits": lambda: _throughput({"reserve 8k": 64, "reserve prompt + 2,048": 177, "16-token blocks": 411}),
     "answers": lambda: v.answer_histogram(m.lesson_trace()),
+    "answers_of_two": lambda: v.answer_histograms({"simulated": m.lesson_trace(), "short ones": m.alpaca_like(250, 4)}),
     "published": lambda: v.published_bars(m.published_table(m.lesson_trace())),
     "published_half": lambda: v.published_bars(m.published_table(m.lesson_trace())[:2]),
     "waste": _waste,
