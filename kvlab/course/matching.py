@@ -22,8 +22,13 @@ def behaves_like(entry: Exercise, evidence: list[Evidence]) -> int | None:
     if found is not None:
         return found
     begun = up_to_the_first_failing_check(evidence)
-    faults = sum(not seen.right for _, seen in begun)
+    faults = sum(_tells(seen) for _, seen in begun)
     return _best(entry, begun, enough=1.0) if 2 <= faults and len(begun) < len(evidence) else None
+
+
+def _tells(seen: Seen) -> bool:
+    """Whether a fault says much about the thought behind it: many codes raise the same, or return a wrong type."""
+    return not seen.right and seen.kind != "raised" and not (seen.kind == "value" and seen.next)
 
 
 def up_to_the_first_failing_check(evidence: list[Evidence]) -> list[Evidence]:
