@@ -8,7 +8,7 @@ from typing import Any
 
 from kvlab.course.compare import difference, is_plain, same, wrong_type
 from kvlab.course.declare import Cases, Wrong
-from kvlab.course.observe import Probe, Seen, attempt, raised
+from kvlab.course.observe import SLIPS, Probe, Seen, attempt, raised
 from kvlab.course.shorten import call_text, clip, parameters, show
 from kvlab.course.tape import Tape
 
@@ -19,8 +19,8 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
     def look(part: Any, tape: Tape) -> Seen:
         trouble = _arity(name, part, finished, args)
         if trouble:
-            start = ", ".join(parameters(finished, len(args)))
-            return Seen("wrong", trouble, next=f"keep the first line as it was: def {name}({start})")
+            names = ", ".join(inspect.signature(finished).parameters)
+            return Seen("wrong", trouble, next=f"keep the signature ({names}) as it was")
         wanted_args, got_args = copy.deepcopy(args), copy.deepcopy(args)
         wanted, refusal = attempt(lambda: finished(*wanted_args))
         tape.rewind()
@@ -57,7 +57,8 @@ def _judge_raised(check: Cases, wanted: Any, refusal: BaseException | None, got:
     if isinstance(error, kinds):
         return Seen("right")
     expected = f"expected {names or show(wanted)}"
-    return Seen("raised", f"{raised(error)}{_comma(error)} {expected}.", wanted=wanted, error=error)
+    next = f"raise {names}" if names and not isinstance(error, SLIPS) else None
+    return Seen("raised", f"{raised(error)}{_comma(error)} {expected}.", wanted=wanted, error=error, next=next)
 
 
 def _comma(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from kvlab.course.calls import case_probe
 from kvlab.course.declare import Cases, Exercise, Property, Traces, Wrong
 from kvlab.course.guard import Emit, Report
 from kvlab.course.matching import Evidence, behaves_like
-from kvlab.course.observe import Probe, Seen, run_probe
+from kvlab.course.observe import SLIPS, Probe, Seen, run_probe
 from kvlab.course.registry import part_of
 from kvlab.course.source import codes_of
 from kvlab.course.stubs import called, stubbed
@@ -114,9 +114,10 @@ class Checker:
         known = None if mistake is None else self.entry.mistakes[mistake]
         blamed, sentence = known or probe.check, title(probe, seen)
         says, after = (known.says, known.next or probe.check.next) if known else (None, None)
+        slip = known is None and seen.kind == "raised" and isinstance(seen.error, SLIPS)
         self._report = {
             "passed": None, "title": sentence, "lines": seen.lines, "mistake": mistake,
-            "says": says, "invariant": blamed.invariant or probe.check.invariant,
+            "says": says, "invariant": None if slip else blamed.invariant or probe.check.invariant,
             "next": after or advice.step(seen, probe.check, self.is_own),
             "details": details.text(sentence, seen, self.is_own, says),
         }

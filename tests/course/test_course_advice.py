@@ -41,9 +41,14 @@ def test_next_is_chosen_by_the_kind_of_failure(notebook: Notebook, body: str) ->
     assert last_line(said) == f"Next: {NEXT[body]}" and fits(said)
 
 
+def test_an_exception_of_another_kind_is_to_be_the_one_that_is_expected(notebook: Notebook) -> None:
+    body = "if n < 0:\n        raise LookupError(n)\n    return -(-n // b)"
+    assert last_line(notebook.exercise(f"def blocks_up(n, b):\n    {body}")) == "Next: raise UsageError."
+
+
 def test_a_changed_signature_is_to_be_put_back(notebook: Notebook) -> None:
     said = notebook.exercise("def blocks_up(n):\n    return n")
-    assert last_line(said) == "Next: keep the first line as it was: def blocks_up(num_tokens, block_size)."
+    assert last_line(said) == "Next: keep the signature (num_tokens, block_size) as it was."
 
 
 @pytest.mark.parametrize(("result", "next"), [

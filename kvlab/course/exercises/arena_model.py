@@ -77,7 +77,7 @@ def _allocate(arena: Any, model: ArenaModel, size: int) -> None:
         got = arena.allocate(size)
     except OutOfMemory:
         raise Wrong(f"{call} was refused, but the hole at {start} has {dict(model.holes)[start]} slots.",
-                    next="return the start where a hole is long enough; refuse only after the last one") from None
+                    next="return the start as soon as a hole is long enough") from None
     if not is_count(got) or got != start:
         raise Wrong(f"{call} returned {show(got, 30)}, expected {start}, "
                     "the start of the lowest hole that is long enough.",

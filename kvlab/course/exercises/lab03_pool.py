@@ -40,8 +40,8 @@ def lists_stay_apart(part: Any) -> None:
     kept = list(first)
     second = pool.take(2)
     if first != kept:
-        raise Wrong(f"a = p.take(2) was {kept}, and after b = p.take(2) the list a is {first}. The caller keeps "
-                    "a as its table.", next="make a new list in each take")
+        raise Wrong(f"a = p.take(2) was {kept}, and after b = p.take(2) the list a is {first}.",
+                    next="make a new list in each take")
     pool.release(first + second)
     taken = pool.take(4)
     blocks, given = list(taken), list(taken)
@@ -58,10 +58,10 @@ BLOCK_POOL = Exercise(
     name="BlockPool", lab="03", part="kvlab.memory.BlockPool", stars=3, core=True, minutes=30,
     checks=(
         scenarios("take", run, render, (4, (take(1),)),
-                  next="move blocks from free to owned, and set their counts to 1"),
+                  next="take the blocks out of the free ones"),
         Property("each pool its own", each_pool_its_own, next="create the lists in __init__, with self."),
         scenarios("take more", run, render, (4, (take(2), take(2))), (4, (take(0), take(4), take(0))),
-                  next="move blocks from free to owned, and set their counts to 1"),
+                  next="take the blocks out of the free ones"),
         scenarios("release", run, render, (4, (take(2), release(A0, A1))), (4, (take(3), release(A1))), invariant="I1",
                   next="make a block free again when its count reaches 0"),
         scenarios("use again", run, render, (2, (take(2), release(A0), take(1))),

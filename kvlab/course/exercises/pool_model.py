@@ -188,17 +188,19 @@ def _same_counts(pool: Any, model: PoolModel, blocks: dict[Name, Any], when: str
             return
         except (LookupError, UsageError) as error:
             seen = f"{when} ref_count of {text} raised {type(error).__name__}"
-            raise Wrong(f"{seen}, expected {owners[block]}.", next=_count_next(owners[block], 0)) from error
+            raise Wrong(f"{seen}, expected {owners[block]}.", next=_count_next(owners[block], 0, when)) from error
         if not is_count(got) or got != owners[block]:
             raise Wrong(f"{when} ref_count of {text} is {show(got, 30)}, expected {owners[block]}{number}.",
-                        next=_count_next(owners[block], got))
+                        next=_count_next(owners[block], got, when))
 
 
-def _count_next(owners: int, got: Any) -> str | None:
+def _count_next(owners: int, got: Any, when: str) -> str | None:
     if got is None:
         return "end ref_count with return"
     if not is_count(got):
         return "return the count of that one block"
+    if owners == 1 and when.startswith("after take"):
+        return "set the count of each block that is taken to 1"
     return None if owners else "let ref_count of a free block be 0"
 
 
