@@ -40,7 +40,7 @@ def help_me(name: Any = None) -> None:
     if verdict is None:
         say(f"{entry.name} was not checked since the kernel started. Run its cell first.")
     elif verdict.status == FAILED and verdict.details:
-        say(verdict.details)
+        say(f"{verdict.details}\nUntil it passes, {entry.name} means {entry.part} in the other cells.")
     else:
         say(verdict.text)
 
@@ -70,11 +70,17 @@ def _record(entry: Exercise) -> dict[str, Any]:
     return session().progress.read()["exercises"].get(entry.name, {})
 
 
+def _an_exercise() -> str:
+    """The first exercise of the lab that is open, or of the course."""
+    lab = session().lab
+    return next(iter(registry.of_lab(lab) if lab else registry.every())).name
+
+
 def _meant(name: Any, asked: str) -> Exercise | None:
     """The exercise a learner means: by its name, by the object itself, or the one checked last."""
     wanted = session().last if name is None else name if isinstance(name, str) else getattr(name, "__name__", str(name))
     if wanted is None:
-        say(f'No exercise was checked yet, so name one: {asked}("round_up_to_block").')
+        say(f'No exercise was checked yet, so name one: {asked}("{_an_exercise()}").')
         return None
     entry = registry.find(wanted)
     if entry is None:

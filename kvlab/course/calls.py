@@ -6,9 +6,9 @@ import copy
 import inspect
 from typing import Any
 
-from kvlab.course.compare import difference, is_plain, same
-from kvlab.course.declare import Cases
-from kvlab.course.observe import Probe, Seen, attempt, raised
+from kvlab.course.compare import difference, is_plain, same, wrong_type
+from kvlab.course.declare import Cases, Wrong
+from kvlab.course.observe import SLIPS, Probe, Seen, attempt, raised
 from kvlab.course.shorten import call_text, clip, parameters, show
 from kvlab.course.tape import Tape
 
@@ -19,7 +19,8 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
     def look(part: Any, tape: Tape) -> Seen:
         trouble = _arity(name, part, finished, args)
         if trouble:
-            return Seen("wrong", trouble)
+            names = ", ".join(inspect.signature(finished).parameters)
+            return Seen("wrong", trouble, next=f"keep the signature ({names}) as it was")
         wanted_args, got_args = copy.deepcopy(args), copy.deepcopy(args)
         wanted, refusal = attempt(lambda: finished(*wanted_args))
         tape.rewind()
@@ -28,7 +29,7 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
             return _judge_raised(check, wanted, refusal, got, error)
         return _judge_value(check, wanted, got, tape) or _judge_arguments(finished, args, wanted_args, got_args)
 
-    return Probe(check, call_text(name, finished, args), look)
+    return Probe(check, call_text(name, finished, args), look, args)
 
 
 def _arity(name: str, part: Any, finished: Any, args: tuple[Any, ...]) -> str:
@@ -56,7 +57,8 @@ def _judge_raised(check: Cases, wanted: Any, refusal: BaseException | None, got:
     if isinstance(error, kinds):
         return Seen("right")
     expected = f"expected {names or show(wanted)}"
-    return Seen("raised", f"{raised(error)}{_comma(error)} {expected}.", wanted=wanted, error=error)
+    next = f"raise {names}" if names and not isinstance(error, SLIPS) else None
+    return Seen("raised", f"{raised(error)}{_comma(error)} {expected}.", wanted=wanted, error=error, next=next)
 
 
 def _comma(error: BaseException) -> str:
@@ -66,27 +68,41 @@ def _comma(error: BaseException) -> str:
 
 def _judge_value(check: Cases, wanted: Any, got: Any, tape: Tape) -> Seen | None:
     """What is wrong with a result, or None."""
-    odd = _odd_result(wanted, got, tape)
+    odd, next = _odd_result(wanted, got, tape)
     if odd:
-        return Seen("value", odd, value=got, wanted=wanted)
-    agree, _ = attempt(lambda: bool((check.compare or same)(wanted, got)))
-    return None if agree else Seen("value", f"{difference(wanted, got)}.", value=got, wanted=wanted)
+        return Seen("value", odd, value=got, wanted=wanted, next=next)
+    agree, trouble = attempt(lambda: bool((check.compare or same)(wanted, got)))
+    if agree:
+        return None
+    if isinstance(trouble, Wrong):
+        sentence = f"{difference(wanted, got)}: {trouble}"
+        return Seen("value", sentence, value=got, wanted=wanted, next=trouble.next)
+    return Seen("value", f"{difference(wanted, got)}.", value=got, wanted=wanted, next=wrong_type(wanted, got))
 
 
-def _odd_result(wanted: Any, got: Any, tape: Tape) -> str:
-    """The sentence for the results that a beginner is puzzled by, or an empty string."""
+def _odd_result(wanted: Any, got: Any, tape: Tape) -> tuple[str, str]:
+    """The sentence for the results that a beginner is puzzled by, and what to do next; or empty strings."""
     if inspect.iscoroutine(got):
         got.close()
-        return "returned a coroutine, because of `async def`; a plain `def` is what is needed."
+        return "returned a coroutine, because of `async def`; a plain `def` is what is needed.", "leave `async` out"
     if (inspect.isgenerator(got) or inspect.isasyncgen(got)) and not inspect.isgenerator(wanted):
-        return f"returned a generator, because of `yield`, expected {show(wanted)}."
+        why = "because of `yield`" if got.__name__ != "<genexpr>" else "because of the round brackets"
+        return f"returned a generator, {why}, expected {show(wanted)}.", _in_place_of_generator(wanted)
     if got is None and wanted is not None:
         if tape.text.strip():
-            return f"printed {clip(tape.text, 40)} and returned nothing (None), expected it to return {show(wanted)}."
-        return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?"
+            printed = f"printed {clip(tape.text, 40)} and returned nothing (None)"
+            return f"{printed}, expected it to return {show(wanted)}.", "return the value; print only shows it"
+        return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?", "end with return"
     if got is NotImplemented or got is Ellipsis:
-        return f"returned {show(got)}, which stands for something still to be written, expected {show(wanted)}."
-    return ""
+        return (f"returned {show(got)}, which stands for something still to be written, expected {show(wanted)}.",
+                "put the result in its place")
+    return "", ""
+
+
+def _in_place_of_generator(wanted: Any) -> str:
+    if isinstance(wanted, (list, tuple)):
+        return "return a list: [... for ...] makes one"
+    return "use return, without yield"
 
 
 def _judge_arguments(finished: Any, given: tuple, wanted: tuple, got: tuple) -> Seen:

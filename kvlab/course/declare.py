@@ -15,13 +15,38 @@ lower case and end with a full stop, and they never name a way to do it, only wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 
 class Wrong(Exception):
-    """Raised by a `Property` or `Traces` run: the learner's part did not do what it must. The text is one sentence."""
+    """Raised by a `Property` or `Traces` run: the learner's part did not do what it must. The text is one sentence.
+
+    `next`: what to do about just this, in place of the check's own.
+    """
+
+    def __init__(self, sentence: str, next: str | None = None) -> None:
+        super().__init__(sentence)
+        self.next = next
+
+
+class NotWritten(BaseException):
+    """Raised during a check by a method that the learner has left empty; the text is its name, such as "take()". A
+    `run` that can do without the method may catch it."""
+
+
+@contextmanager
+def shows(lines: Callable[[], list[str]]) -> Iterator[None]:
+    """Whatever fails inside is shown with these lines of Python in place of the whole trace: those that were run."""
+    try:
+        yield
+    except BaseException as error:
+        if not hasattr(error, "shown_lines"):
+            with suppress(AttributeError):
+                error.shown_lines = lines()  # type: ignore[attr-defined]
+        raise
 
 
 @dataclass(frozen=True, init=False)
@@ -33,8 +58,9 @@ class Cases:
 
     `raises`: the exception type (or a tuple of types) that every one of these calls must raise. Without it, a case in
     which the finished part raises expects that type. `compare(expected, got) -> bool`: replaces the comparison of
-    results, for answers that may differ and be right. `invariant` ("I3") and `next` ("treat the exact multiple") go
-    into the verdict.
+    results, for answers that may differ and be right; it may raise `Wrong` to say which part is not. `invariant` ("I3")
+    goes into the verdict, and `next` ("treat the exact multiple") is said after a wrong value; other failures bring
+    their own advice (`kvlab.course.advice`). Of the cases that fail, the one with the smallest numbers is shown.
     """
 
     name: str

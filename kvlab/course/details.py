@@ -21,23 +21,34 @@ _PRINTED = 15
 _LONG = 600  # characters of a value
 
 
-def text(title: str, seen: Seen, is_own: IsOwn) -> str:
+def text(title: str, seen: Seen, is_own: IsOwn, says: str | None = None) -> str:
     """The sentence, the trace or the values in full, the exception with the learner's own lines, what was printed."""
     parts = [paragraph(f"✗ {title}")]
+    if says:
+        parts.append(paragraph(says, "  "))
     if seen.lines:
         parts.append("What was run:\n" + _indented(seen.lines))
     if seen.kind == "value" and len(show(seen.value, _LONG)) > 60:
         parts.append(paragraph(f"It returned: {show(seen.value, _LONG)}"))
         parts.append(paragraph(f"Expected: {show(seen.wanted, _LONG)}"))
-    if seen.error is not None and not isinstance(seen.error, Wrong):
-        steps = _steps(traceback.walk_tb(seen.error.__traceback__), is_own)
+    error = seen.error.__cause__ if isinstance(seen.error, Wrong) else seen.error
+    if error is not None:
+        steps = _steps(traceback.walk_tb(error.__traceback__), is_own)
         parts.append("Where, in your code:\n" + steps if steps else "That happened outside your code.")
-    return "\n".join([*parts, *_printed(seen)])
+    parts += _printed(seen)
+    if len(parts) == 1 + bool(says):
+        parts.append("Nothing was printed, and there is no more to see. hint() asks the question that comes next.")
+    return "\n".join(parts)
+
+
+def own_frames(frame: FrameType | None, is_own: IsOwn) -> list[Place]:
+    """The learner's frames above the check, the innermost last."""
+    return [place for place in reversed(list(_down_to_check(frame))) if is_own(place[0])]
 
 
 def where(title: str, seen: Seen, frame: FrameType | None, is_own: IsOwn) -> str:
     """For code that ran out of time: the line at which it was."""
-    steps = _steps(reversed(list(_down_to_check(frame))), is_own)
+    steps = _steps(own_frames(frame, is_own), is_own)
     parts = [paragraph(f"✗ {title}"), "When time was up, your code was here:\n" + steps if steps else ""]
     return "\n".join([*filter(None, parts), *_printed(seen)])
 

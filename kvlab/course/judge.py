@@ -22,23 +22,18 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
     part_of(entry)  # what is imported here need not be imported in each forked check
     if any(isinstance(check, Traces) for check in entry.checks):
         import hypothesis  # noqa: F401
-    ending = guarded(Checker(entry, part, names), entry.seconds, entry.isolate)
+    ending = guarded(Checker(entry, part, names, _unwritten(entry, source)), entry.seconds, entry.isolate)
     if ending.how == "broken":
         raise BrokenCheck(ending.report["trouble"])
-    return verdict.of_ending(entry.name, ending, _missing(entry, ending.report, source))
+    return verdict.of_ending(entry.name, ending, entry.part)
 
 
-def _missing(entry: Exercise, report: dict[str, Any], source: Source | None) -> str | None:
-    """The first method (or property) that the exercise needs and that the learner has not written yet."""
+def _unwritten(entry: Exercise, source: Source | None) -> list[str]:
+    """The methods and properties of the finished part that the learner has left empty."""
     finished = part_of(entry)
     if source is None or not isinstance(finished, type):
-        return None
-    needed = [name for name in untouched_methods(source.node) if hasattr(finished, name)]
-    if not needed and report.get("missing") and hasattr(finished, report["missing"]):
-        needed = [report["missing"]]
-    if not needed:
-        return None
-    return f"{needed[0]}()" if callable(getattr(finished, needed[0])) else needed[0]
+        return []
+    return [name for name in untouched_methods(source.node) if hasattr(finished, name)]
 
 
 def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdict, Source | None]:

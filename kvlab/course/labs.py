@@ -7,7 +7,7 @@ import sys
 from kvlab.course import registry
 from kvlab.course.say import say
 from kvlab.course.session import session
-from kvlab.course.verdict import PASSED
+from kvlab.course.verdict import CHANGED, FAILED, PASSED
 from kvlab.mode import mode
 
 _WITHOUT_TORCH = "03"  # the last lab that needs nothing but Python
@@ -22,6 +22,7 @@ def open_lab(lab: str | int) -> None:
     if not entries:
         say(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
         return
+    session().lab = number
     try:
         parts = {entry.name: registry.part_of(entry) for entry in entries}
     except ModuleNotFoundError as missing:
@@ -51,11 +52,13 @@ def close_lab(lab: str | int) -> None:
     if not entries:
         say(f"✗ There is no lab {lab}. The labs are {', '.join(registry.labs())}.")
         return
-    verdicts = session().verdicts
+    verdicts, records = session().verdicts, session().progress.read()["exercises"]
     for entry in entries:
         found = verdicts.get(entry.name)
         mark = "✗" if found is None else found.text[0]
         status = "not defined: no cell has defined it under @exercise" if found is None else found.status
+        if status == FAILED and "passed_at" in records.get(entry.name, {}):
+            status = CHANGED
         say(f"{mark} {entry.name}: {status}{'' if entry.core else '  (extra)'}")
     done = sum(entry.name in verdicts and verdicts[entry.name].status == PASSED for entry in entries)
     say(f"{done} of {len(entries)} passed.")

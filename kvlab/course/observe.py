@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.course.compare import same
-from kvlab.course.declare import Check, Property, Traces, Wrong
+from kvlab.course.declare import Check, NotWritten, Property, Traces, Wrong
 from kvlab.course.guard import Stop
 from kvlab.course.shorten import clip
 from kvlab.course.tape import Tape
 
-_SPOKEN = (TypeError, AttributeError, NameError)  # they have many causes: two are alike only if they say the same
+SLIPS = (TypeError, AttributeError, NameError)  # they have many causes: two are alike only if they say the same
 
 
 @dataclass
@@ -22,7 +22,8 @@ class Seen:
     """What one probe showed.
 
     `kind`: "right", "value" (a wrong result), "argument" (wrongly changed), "raised", "wrong" (a property does not
-    hold) or "late". `sentence` follows the call or the name. `value` and `wanted`: the result and the expected one.
+    hold), "missing" (a method is not written yet) or "late". `sentence` follows the call or the name. `value` and
+    `wanted`: the result and the expected one. `next`: what to do about it, where whoever saw it knows.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Seen:
     error: BaseException | None = None
     printed: str = ""
     lines: list[str] = field(default_factory=list)  # the trace, as Python
+    next: str | None = None
 
     @property
     def right(self) -> bool:
@@ -44,7 +46,7 @@ class Seen:
             return False
         if self.kind == "raised":
             alike = type(self.error) is type(other.error)
-            return alike and (not isinstance(self.error, _SPOKEN) or self.sentence == other.sentence)
+            return alike and (not isinstance(self.error, SLIPS) or self.sentence == other.sentence)
         return self.sentence == other.sentence if self.kind == "wrong" else same(self.value, other.value)
 
 
@@ -55,6 +57,7 @@ class Probe:
     check: Check
     title: str  # how the verdict starts: the call, or the exercise's name
     look: Callable[[Any, Tape], Seen]
+    args: tuple[Any, ...] = ()  # of a call of `Cases`
 
     def see(self, part: Any, tape: Tape) -> Seen:
         """Tries it on `part`. What the part raises does not come out, nor what its results raise when looked at."""
@@ -100,8 +103,11 @@ def run_probe(check: Property | Traces, title: str, value: tuple[Any, ...] = (),
         _, error = attempt(lambda: check.run(part, *copy.deepcopy(value)))
         if error is None:
             return Seen("right")
+        if isinstance(error, NotWritten):
+            return Seen("missing", str(error), error=error)
+        trace = getattr(error, "shown_lines", None) or lines()
         if isinstance(error, Wrong):
-            return Seen("wrong", clip(str(error), 400), error=error, lines=lines())
-        return Seen("raised", f"{raised(error)}.", error=error, lines=lines())
+            return Seen("wrong", clip(str(error), 400), error=error, lines=trace, next=error.next)
+        return Seen("raised", f"{raised(error)}.", error=error, lines=trace)
 
     return Probe(check, title, look)

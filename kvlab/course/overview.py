@@ -10,6 +10,7 @@ from kvlab.course import registry, state
 from kvlab.course.declare import Exercise
 from kvlab.course.predictions import is_close
 from kvlab.course.session import session
+from kvlab.course.verdict import CHANGED
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ def progress() -> Overview:
 def _notes(all_: state.State) -> str:
     """Predictions, recall questions and "say it" in a line; empty before the first of them."""
     scored = [one for one in all_["predictions"].values() if "guess" in one and "actual" in one]
-    close = sum(is_close(one["guess"], one["actual"]) for one in scored)
+    close = sum(is_close(one["guess"], one["actual"], one.get("unit", "")) for one in scored)
     right = sum(bool(one.get("right")) for one in all_["recall"].values())
-    notes = [f"{close} of {len(scored)} predictions within 1.5x" if scored else "",
+    notes = [f"{close} of {len(scored)} predictions close" if scored else "",
              f"{right} of {len(all_['recall'])} recall questions right" if all_["recall"] else "",
              f"said aloud: lab {', '.join(sorted(all_['say_it']))}" if all_["say_it"] else ""]
     return " · ".join(filter(None, notes))
@@ -90,7 +91,7 @@ def _status(record: dict[str, Any], attempts: list[dict[str, Any]]) -> tuple[str
     """The mark and the words for one record. What `kvlab catch-up` filled in was not solved, until a later try."""
     caught_up = record.get("caught_up_at")
     if "passed_at" in record:
-        return "✓", "passed" if not attempts or attempts[-1].get("passed") else "passed, but changed since"
+        return ("✓", "passed") if not attempts or attempts[-1].get("passed") else ("✗", CHANGED)
     if caught_up and all(attempt.get("at", "") <= caught_up for attempt in attempts):
         return "»", "caught up with, not solved"
     return ("✗", "not there yet") if attempts else ("○", "not attempted")

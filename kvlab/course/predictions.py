@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from kvlab.course import state
+from kvlab.course import notebooks, state
 from kvlab.course.numbers import number, shown
+from kvlab.course.registry import suggestion
 from kvlab.course.say import paragraph, say
 from kvlab.course.session import session
-from kvlab.course.shorten import show
+from kvlab.course.shorten import clip, show
 
+_OF = re.compile(r"of ([\d,]*\d)")  # a unit such as "of 100 refusals"
+_POINTS = ((0.02, ", very close"), (0.1, ", close"), (0.25, ""), (1.0, ", a surprise worth keeping"))
+_FEW = 10  # below this, whole numbers are compared by counting
 _WORDS = ((1.1, "very close"), (1.5, "close"), (3.0, "the right size"), (10.0, "a surprise worth keeping"))
 
 
@@ -33,7 +38,25 @@ def predict(key: str, guess: Any = ..., unit: str = "") -> None:
         return
     record = earlier | {"guess": guessed, "unit": unit, "at": state.now()}
     session().progress.change(lambda all_: all_["predictions"].__setitem__(str(key), record))
-    say(f"Your prediction: {shown(guessed, unit)}.")
+    say(f"Your prediction: {shown(guessed, unit)}.{_not_asked(str(key))}")
+
+
+def _not_asked(key: str) -> str:
+    """A word on a key that no reveal() of the open lab asks for, which is usually a misspelt one."""
+    asked = [*dict.fromkeys(re.findall(r"^\s*reveal\([\"']([\w-]+)", "\n".join(_cells()), re.MULTILINE))]
+    if not asked or key in asked:
+        return ""
+    near = suggestion(key, asked) or f" It reveals {', '.join(asked)}."
+    return f" But this lab never reveals {clip(key, 40)!r}.{near}"
+
+
+def _cells() -> list[str]:
+    """The code of the lab that is open, as it is handed out; nothing if there is none."""
+    try:
+        lab = session().lab
+        return list(notebooks.cells("labs", lab)) if lab else []
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def reveal(key: str, actual: Any, unit: str | None = None) -> None:
@@ -44,16 +67,31 @@ def reveal(key: str, actual: Any, unit: str | None = None) -> None:
         return
     unit, guess = record.get("unit", "") if unit is None else unit, record.get("guess")
     if guess is None:
-        say(f"Actual: {shown(came, unit)}. There was no prediction to compare it with.")
+        say(f"Actual: {shown(came, unit)}. There was no prediction to compare it with.{_near(str(key))}")
         return
-    say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {score(guess, came)}."))
+    say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {score(guess, came, unit)}."))
     session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(actual=came))
 
 
-def score(guess: float, actual: float) -> str:
-    """How close a guess came, by ratio: "within 1.3x, close"."""
+def _near(key: str) -> str:
+    """The predictions of the same lab that were made and not revealed, for a key that was misspelt."""
+    made = session().progress.read()["predictions"]
+    waiting = [other for other, one in made.items() if other.split("-")[0] == key.split("-")[0] and "guess" in one
+               and "actual" not in one]
+    return f" There is one for {', '.join(map(repr, waiting))}." if waiting else ""
+
+
+def score(guess: float, actual: float, unit: str = "") -> str:
+    """How close a guess came: by ratio, "within 1.3x, close"; parts of a whole in points, few things by counting."""
     if guess == actual:
         return "exactly right"
+    whole, apart = _whole(unit), abs(guess - actual)
+    if whole:
+        near = next(words for limit, words in _POINTS if apart <= limit * whole or limit == 1.0)
+        points = f"point{'s' * (apart != 1)}" if whole == 100 else f"of {shown(whole)}"
+        return f"off by {shown(apart)} {points}{near}"
+    if _few(guess, actual):
+        return f"off by {shown(apart)}"
     if guess == 0 or actual == 0 or (guess < 0) != (actual < 0):
         return f"off by {shown(abs(guess - actual))}"
     ratio = max(guess / actual, actual / guess)
@@ -63,8 +101,23 @@ def score(guess: float, actual: float) -> str:
     return f"within {ratio:.2f}x, {words}" if ratio <= 1.1 else f"within {ratio:.1f}x, {words}"
 
 
-def is_close(guess: float, actual: float) -> bool:
-    """Whether a guess came within a ratio of 1.5."""
+def _whole(unit: str) -> float:
+    """What the number is a part of: 100 for "%" or "percent", 5 for "of 5 lists"; 0 if it is not a part."""
+    if found := _OF.match(unit.strip()):
+        return float(found[1].replace(",", ""))
+    return 100.0 if unit.strip().startswith(("%", "percent", "per cent")) else 0.0
+
+
+def _few(guess: float, actual: float) -> bool:
+    return abs(actual) < _FEW and guess == int(guess) and actual == int(actual) and abs(guess) < _FEW
+
+
+def is_close(guess: float, actual: float, unit: str = "") -> bool:
+    """Whether a guess came within a ratio of 1.5; a part of a whole, within a tenth of it; few things, exactly."""
+    if whole := _whole(unit):
+        return abs(guess - actual) <= whole / 10
+    if _few(guess, actual):
+        return guess == actual
     return guess == actual or (guess * actual > 0 and max(guess / actual, actual / guess) <= 1.5)
 
 

@@ -15,7 +15,8 @@ from kvlab.course.shorten import clip, show
 def recall(key: str, answer: Any = ...) -> None:
     """Prints the question of that key and, given an answer, whether it is right and why.
 
-    `answer`: the letter of a choice ("b") or a number, as the question asks; `...` means that there is none yet.
+    `answer`: the letter of a choice ("b") or a number, as the question asks; `...` means that there is none yet. The
+    first answer is the one that counts in progress().
     """
     question = next((one for one in questions.RECALL if one.key == key), None)
     if question is None:
@@ -44,8 +45,22 @@ def _print_answer(question: Recall, answer: Any) -> None:
         say(f"○ The answer is {form}, not {show(answer, 40)}.")
         return
     record = {"answer": show(answer, 40), "right": right, "at": state.now()}
-    session().progress.change(lambda all_: all_["recall"].__setitem__(question.key, record))
-    say("\n".join(wrapped(f"{'✓ Yes:' if right else '✗ Not quite. It is'} {_solved(question)}. {question.why}", 6)))
+    session().progress.change(lambda all_: _record(all_["recall"], question.key, record))
+    reason = "" if right or not question.choices else question.reasons.get(_letter(answer), "")
+    lines = wrapped(f"{'✓ Yes:' if right else '✗ Not quite. It is'} {_solved(question)}. {question.why}", 6)
+    say("\n".join([*lines, *(wrapped(f"As for {_letter(answer)}): {reason}", 2, "  ") if reason else [])]))
+
+
+def _record(records: dict[str, Any], key: str, record: dict[str, Any]) -> None:
+    """The first answer counts, as the first prediction does; a later one is kept beside it."""
+    if "right" in records.get(key, {}):
+        records[key]["again"] = record
+    else:
+        records[key] = record
+
+
+def _letter(answer: Any) -> str:
+    return answer.strip().strip(").").lower() if isinstance(answer, str) else ""
 
 
 def _solved(question: Recall) -> str:
@@ -57,7 +72,7 @@ def _solved(question: Recall) -> str:
 def _is_right(question: Recall, answer: Any) -> bool | None:
     """Whether `answer` is right; None if it is no answer to this kind of question."""
     if question.choices:
-        letter = answer.strip().strip(").").lower() if isinstance(answer, str) else ""
+        letter = _letter(answer)
         return letter == question.answer if letter in question.choices else None
     given, wanted = number(answer), float(question.answer)
     return None if given is None else abs(given - wanted) <= question.tolerance * abs(wanted)

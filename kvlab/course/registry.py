@@ -85,9 +85,15 @@ def unknown(name: str) -> str:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """" Did you mean X?" for the nearest known name, or an empty string."""
-    by_lower = {entry.lower(): entry for entry in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return f" Did you mean {by_lower[near[0]]}?" if near else ""
+    by_letters = {_letters(entry): entry for entry in known}
+    asked = _letters(name)
+    near = difflib.get_close_matches(asked, by_letters, n=1, cutoff=0.6)
+    near = near or [letters for letters in by_letters if len(asked) >= 3 and asked in letters]
+    return f" Did you mean {by_letters[near[0]]}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "")
 
 
 def lab_number(lab: object) -> str:

@@ -17,11 +17,12 @@ _SOURCE = 20_000  # characters of a source that are kept
 
 @dataclass
 class Session:
-    """Verdicts by exercise name, the last one checked, and the progress file."""
+    """Verdicts by exercise name, the last one checked, the lab that is open, and the progress file."""
 
     progress: state.Progress
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     last: str | None = None
+    lab: str | None = None  # the one that was opened last
 
     def note(self, entry: Exercise, verdict: Verdict, source: Source | None, seconds: float) -> None:
         """Remembers a verdict, in this session and in the file."""
@@ -44,6 +45,8 @@ def _record(all_: state.State, entry: Exercise, verdict: Verdict, text: str, sec
     record, at = record_of(all_, entry), state.now()
     if text and text == record.get("caught_up_source"):
         return  # the course's own solution, which `kvlab catch-up` put there: no try of the learner's, and no pass
+    if text and _ran_again(record, verdict, text):
+        return
     mistake = None if verdict.mistake is None else entry.mistakes[verdict.mistake].says
     attempt = {"at": at, "passed": verdict.status == PASSED, "mistake": mistake, "seconds": round(seconds, 2)}
     if verdict.status == FAILED:
@@ -53,6 +56,12 @@ def _record(all_: state.State, entry: Exercise, verdict: Verdict, text: str, sec
     record["source"] = text
     if verdict.status == PASSED:
         record["passed_at"], record["passed_source"] = at, text
+
+
+def _ran_again(record: dict[str, Any], verdict: Verdict, text: str) -> bool:
+    """Whether the same code passed last time too, as after a restart of the kernel: that is no new try."""
+    last = record.get("attempts", [])[-1:]
+    return verdict.status == PASSED and text == record.get("passed_source") and bool(last and last[0].get("passed"))
 
 
 @functools.cache

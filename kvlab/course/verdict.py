@@ -11,6 +11,7 @@ from kvlab.course.shorten import clip
 
 LINES = 8
 PASSED, FAILED, UNTOUCHED = "passed", "wrong", "not attempted"
+CHANGED = "passed, but changed since: what is here now is wrong"  # in overviews
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,16 @@ def passed(name: str, checks: Sequence[str]) -> Verdict:
 
 
 def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = None, invariant: str | None = None,
-           next: str | None = None, details: str = "", mistake: int | None = None) -> Verdict:
-    """✗ with what was seen, the shortest trace that shows it, what it looks like, and what to do next."""
+           next: str | None = None, details: str = "", mistake: int | None = None, part: str = "") -> Verdict:
+    """✗ with what was seen, the shortest trace that shows it, what it looks like, and what to do next.
+
+    Where no known mistake was recognised, a learner goes on trying things out in other cells, so there `part` says what
+    the name means meanwhile."""
     head = _headline(title)
     body = wrapped(says, 2, "  ") if says else []
     _cite(body or head, invariant)
+    if part and not body:
+        body = wrapped(f"Until it passes, {name} means {part} in the other cells.", 1, "  ")
     last = f"  {_advice(next)}hint() · help_me()"
     room = LINES - len(head) - len(body) - 1
     return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)
@@ -94,24 +100,21 @@ def _packed(trace: Sequence[str]) -> list[str]:
     return packed
 
 
-def of_ending(name: str, ending: Ending, missing: str | None = None) -> Verdict:
-    """The verdict on a check, however it ended. `missing`: a method that is still empty, such as "take()",
-    which is said first."""
+def of_ending(name: str, ending: Ending, part: str = "") -> Verdict:
+    """The verdict on a check, however it ended. `part`: the finished part's dotted name."""
     report = ending.report
     if ending.how == "done" and report.get("passed") is not None:
         return passed(name, report["passed"])
     if ending.how == "interrupted":
         return failed(name, f"{name}: the check was interrupted, so it did not count.")
-    if missing:
-        return failed(name, f"{name}: {missing} is not written yet.", details=report.get("details", ""))
     if "title" in report:
-        return _of_report(name, report)
-    return failed(name, f"{report.get('trying', name)} {_reason(ending.how)}.")
+        return _of_report(name, report, part)
+    return failed(name, f"{report.get('trying', name)} {_reason(ending.how)}.", part=part)
 
 
-def _of_report(name: str, report: Report) -> Verdict:
+def _of_report(name: str, report: Report, part: str) -> Verdict:
     return failed(name, report["title"], report["lines"], report["says"], report["invariant"], report["next"],
-                  report["details"], report["mistake"])
+                  report["details"], report["mistake"], part)
 
 
 def _reason(how: str) -> str:

@@ -36,6 +36,13 @@ def test_asking_before_anything_was_checked_or_for_an_unknown_name_is_answered(n
     assert "was not checked since the kernel started" in notebook.run("help_me('Shelf')")
 
 
+def test_a_lab_that_was_opened_names_its_own_exercise_and_a_piece_of_a_name_is_enough(notebook):
+    notebook.run("open_lab('97')")
+    assert notebook.run("hint()") == 'No exercise was checked yet, so name one: hint("blocks_up").'
+    assert notebook.run("hint('roundup')").endswith("Did you mean round_up_to_block?")
+    assert notebook.run("hint('zzz')") == "zzz is not an exercise of this course."
+
+
 def test_help_shows_the_learners_own_lines_and_what_was_printed(notebook):
     notebook.run("def helper(n):\n    return deeper(n)\ndef deeper(n):\n    return n / 0")
     notebook.exercise(WRONG)
@@ -46,7 +53,8 @@ def test_help_shows_the_learners_own_lines_and_what_was_printed(notebook):
         "    line 2, in helper: return deeper(n)",
         "    line 4, in deeper: return n / 0",
         "Your code printed:",
-        "    n is 1"]
+        "    n is 1",
+        "Until it passes, blocks_up means tests.course.small.blocks_up in the other cells."]
 
 
 def test_help_shows_long_values_in_full_and_long_prints_by_their_end(notebook):

@@ -41,6 +41,23 @@ def test_closing_a_lab_has_one_line_per_exercise(notebook):
         "○ Shelf: not attempted", "1 of 4 passed."]
 
 
+def test_what_passed_and_was_broken_is_told_in_the_same_words_everywhere(notebook):
+    notebook.exercise(RIGHT)
+    notebook.exercise(RIGHT.replace("return", "return 1 +"))
+    words = "passed, but changed since: what is here now is wrong"
+    assert f"✗ grow: {words}" in notebook.run("close_lab('97')").splitlines()
+    assert f"  ✗ grow                      ★   {words} (2 tries)" in str(progress()).splitlines()
+    assert "Lab 97: 0 of 4 passed" in str(progress())
+
+
+def test_running_a_passed_cell_again_is_no_new_try(notebook):
+    for _ in range(3):
+        notebook.exercise(RIGHT)
+    assert "passed (1 try)" in str(progress())
+    notebook.exercise(RIGHT + "  # and tidied")
+    assert "passed (2 tries)" in str(progress())
+
+
 def test_progress_shows_the_course_as_text_and_as_html(notebook):
     notebook.exercise("def grow(table, extra):\n    return 0")
     notebook.exercise(RIGHT)
@@ -60,7 +77,7 @@ def test_progress_counts_predictions_recall_and_what_was_said(notebook):
     notebook.run("predict('a', 10)\nreveal('a', 14)\npredict('b', 10)\nreveal('b', 90)\npredict('c', 1)")
     session().progress.change(lambda all_: all_["recall"].update(x={"right": True}, y={"right": False}))
     session().progress.change(lambda all_: all_["say_it"].update({"03": {}, "01": {}}))
-    assert str(progress()).splitlines()[-1] == ("1 of 2 predictions within 1.5x · 1 of 2 recall questions right · "
+    assert str(progress()).splitlines()[-1] == ("1 of 2 predictions close · 1 of 2 recall questions right · "
                                                 "said aloud: lab 01, 03")
 
 

@@ -34,12 +34,19 @@ def test_an_answer_that_meets_a_mistake_in_one_point_is_not_called_it(notebook):
                 raise UsageError(n)
             return max(1, -(-n // b))
     """)
-    assert said.splitlines() == ["✗ blocks_up(num_tokens=0, block_size=16) returned 1, expected 0.",
-                                 "  hint() · help_me()"]
+    assert said.splitlines() == [
+        "✗ blocks_up(num_tokens=0, block_size=16) returned 1, expected 0.",
+        "  Until it passes, blocks_up means tests.course.small.blocks_up in the other cells.",
+        "  hint() · help_me()"]
 
 
-def test_an_answer_that_is_wrong_in_another_way_too_is_not_called_a_mistake(notebook):
+def test_a_mistake_is_recognised_before_the_later_checks_were_thought_of(notebook):
     said = notebook.exercise("def blocks_up(n, b):\n    return n // b + 1")  # and it takes negative counts
+    assert ADDS_ONE in said and "(I3)" in said
+
+
+def test_an_answer_that_differs_from_a_mistake_in_the_first_failing_check_is_not_called_it(notebook):
+    said = notebook.exercise("def blocks_up(n, b):\n    return n // b + (n != 16 or b)")
     assert "Looks like" not in said and "(I3)" in said
 
 

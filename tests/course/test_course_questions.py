@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -65,11 +67,20 @@ def test_numpy_numbers_are_numbers(notebook):
 
 @pytest.mark.parametrize("guess, actual, words", [
     (100, 105, "within 1.05x, very close"), (100, 130, "within 1.3x, close"), (130, 100, "within 1.3x, close"),
-    (1, 2.5, "within 2.5x, the right size"), (1, 7, "within 7.0x, a surprise worth keeping"),
+    (1, 2.5, "within 2.5x, the right size"), (2, 14, "within 7.0x, a surprise worth keeping"),
     (1, 25, "off by 25x, another order of magnitude"), (3, 12345, "off by 4,100x, another order of magnitude"),
-    (0, 5, "off by 5"), (5, 0, "off by 5"), (-2, 2, "off by 4"), (0, 0, "exactly right")])
+    (0, 5, "off by 5"), (5, 0, "off by 5"), (-2, 2, "off by 4"), (0, 0, "exactly right"), (3, 2, "off by 1"),
+    (9, 12, "within 1.3x, close")])
 def test_scores_are_words(guess, actual, words):
     assert score(guess, actual) == words
+
+
+@pytest.mark.parametrize("guess, actual, unit, words", [
+    (50, 99, "of 100 refusals", "off by 49 points, a surprise worth keeping"), (95, 99, "%", "off by 4 points, close"),
+    (30, 45, "percent", "off by 15 points"), (98, 99, "% of the memory", "off by 1 point, very close"),
+    (150, 190, "of 200", "off by 40 of 200"), (3, 2, "of five", "off by 1"), (64, 80, "offers", "within 1.2x, close")])
+def test_parts_of_a_whole_are_scored_in_points(guess, actual, unit, words):
+    assert score(guess, actual, unit) == words
 
 
 @pytest.mark.parametrize("number, text", [
@@ -103,6 +114,28 @@ def test_an_answer_by_number_is_judged_and_explained(notebook, answer, said):
     assert notebook.run(f"recall('97-kib', {answer!r})") == said
 
 
+def test_the_first_answer_counts_and_a_later_one_is_kept_beside_it(notebook):
+    notebook.run("recall('97-holes', 'a')")
+    assert notebook.run("recall('97-holes', 'b')").startswith("✓ Yes")
+    kept = session().progress.read()["recall"]["97-holes"]
+    assert (kept["answer"], kept["right"], kept["again"]["right"]) == ("'a'", False, True)
+
+
+def test_a_wrong_letter_with_a_reason_of_its_own_is_told_it(notebook, monkeypatch):
+    monkeypatch.setattr(questions, "RECALL", [dataclasses.replace(HOLES, reasons={"a": "It keeps none."})])
+    assert notebook.run("recall('97-holes', 'A')").splitlines()[1:] == ["  As for a): It keeps none."]
+    assert len(notebook.run("recall('97-holes', 'c')").splitlines()) == 1
+
+
+def test_a_misspelt_prediction_is_noticed_at_once_and_when_it_is_revealed(notebook):
+    notebook.run("open_lab('00')")
+    said = notebook.run("predict('00-fitt', 5)")
+    assert said == "Your prediction: 5. But this lab never reveals '00-fitt'. Did you mean 00-fit?"
+    assert notebook.run("reveal('00-fit', 5)") == ("Actual: 5. There was no prediction to compare it with. "
+                                                   "There is one for '00-fitt'.")
+    assert notebook.run("predict('00-fit', 5)") == "Your prediction: 5."
+
+
 def test_answers_are_recorded_and_an_unknown_key_is_said(notebook):
     notebook.run("recall('97-holes', 'a')")
     assert session().progress.read()["recall"]["97-holes"]["right"] is False
@@ -121,6 +154,7 @@ def test_ticks_are_guessed_and_can_be_corrected(notebook):
     said = notebook.run("say_it('97', 'Reserving holds room for nothing.')")
     assert said.splitlines()[1:] == ["  ✓ 1. names reserving", "  ○ 2. says last block", "A model answer:",
                                      "  Only the last block of a sequence is partly empty."]
+    assert said.splitlines()[0].endswith('say_it("97", my_words, ticks=[1, 3]) sets them right.')
     assert "  ○ 1." in notebook.run("say_it(97, 'Reserving', ticks=[2])")
     assert session().progress.read()["say_it"]["97"]["ticks"] == [2]
     assert notebook.run("say_it('96', 'x')") == "There is nothing to say aloud for lab 96 yet."

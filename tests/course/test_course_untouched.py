@@ -42,7 +42,7 @@ def test_a_class_without_methods_is_not_attempted(notebook, body):
     assert notebook.exercise(f"class Shelf:\n    {body}").startswith("○ Shelf: not attempted.")
 
 
-def test_a_class_with_some_methods_names_the_first_that_is_missing(notebook):
+def test_a_class_with_some_methods_names_the_first_that_a_check_needs(notebook):
     said = notebook.exercise("""
         class Shelf:
             def __init__(self, books):
@@ -52,7 +52,44 @@ def test_a_class_with_some_methods_names_the_first_that_is_missing(notebook):
             def take(self, count):
                 ...
     """)
-    assert said.splitlines()[0] == "✗ Shelf: release() is not written yet."
+    assert said.splitlines() == [
+        "✗ Shelf: take() is not written yet.",
+        "  Until it passes, Shelf means tests.course.small.Shelf in the other cells.",
+        "  Next: write take().   hint() · help_me()"]
+
+
+TAKES = """
+    class Shelf:
+        def __init__(self, books):
+            self.num_free = books
+        def take(self, count):
+            if count > self.num_free:
+                raise OutOfBlocks(count, self.num_free)
+            self.num_free -= {less}
+            return list(range(count))
+        def release(self, books):
+            ...
+"""
+
+
+def test_a_half_finished_class_is_told_what_holds_already(notebook):
+    notebook.run("from kvlab.errors import OutOfBlocks")
+    said = notebook.exercise(TAKES.format(less="count"))
+    assert said.splitlines()[0] == "✗ Shelf: release() is not written yet. Right so far: refusal."
+    assert notebook.names["Shelf"].__name__ == "Shelf"
+
+
+def test_what_is_wrong_in_a_half_finished_class_is_said_before_what_is_missing(notebook):
+    notebook.run("from kvlab.errors import OutOfBlocks")
+    said = notebook.exercise(TAKES.replace("count > self.num_free", "count > 9").format(less="count"))
+    assert said.splitlines()[0] == "✗ Shelf: take(3) with 2 free gave [0, 1, 2], expected OutOfBlocks.  (I13)"
+
+
+def test_the_empty_methods_are_the_learners_own_again_after_the_check(notebook):
+    notebook.run("class Shelf:\n    def take(self, n):\n        ...\n    def release(self, n):\n        return 0")
+    notebook.run("from kvlab.course.stubs import stubbed\nwith stubbed(Shelf, ['take', 'nothing']):\n"
+                 "    during = Shelf.take\nafter = Shelf.take")
+    assert notebook.names["during"] is not notebook.names["after"] and notebook.names["after"](None, 1) is None
 
 
 def test_a_method_that_is_not_there_at_all_is_named_when_it_is_needed(notebook):

@@ -88,11 +88,12 @@ WRONG = {
         ("memory_bytes * 2**30 // bytes_per_token", "2**30"),
         ("memory_bytes // bytes_per_token // 2", "counts keys and values already"),
         ("memory_bytes // bytes_per_token // 1024", "given in bytes already"),
-        ("memory_bytes * bytes_per_token", "returned 128000, expected 7"),
+        ("memory_bytes * bytes_per_token", "returned 70000, expected 7"),
         ("memory_bytes % bytes_per_token", "Looks like %"),
         ("print(memory_bytes // bytes_per_token)", "printed 7 and returned nothing"),
         ("import math\nreturn float(math.floor(memory_bytes / bytes_per_token))", "it is a float"),
         ("524288", "returned 524288, expected 7"),
+        ("math.floor(memory_bytes / bytes_per_token)", "Next: put import math at the top of the cell"),
     ),
     "decode_step_seconds": wrong(
         _STEP,
@@ -133,6 +134,8 @@ WRONG = {
     "window_tokens": wrong(
         _WINDOW,
         ("full_layers * context + window_layers * window", "even if the conversation is shorter"),
+        ("full_layers * context + (window_layers * window if context >= window else 0)",
+         "Leaves the window layers out while"),
         ("full_layers * context + window_layers * context", "Keeps everything in every layer"),
         ("full_layers * context + window_layers * max(context, window)", "Looks like max()"),
         ("window_layers * context + full_layers * min(context, window)", "changed places"),

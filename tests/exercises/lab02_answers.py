@@ -108,6 +108,9 @@ WRONG = {
         (policies(power="prompt + 2 ** answer.bit_length()"), "a power of two already"),
         (policies(power="prompt + 2 ** (answer.bit_length() - 1)"), "Rounds down to a power of two"),
         (policies(power="2 ** (prompt + answer - 1).bit_length()"), "Rounds prompt and answer together"),
+        (policies(power="2 ** (prompt + answer - 1).bit_length()", unknown="slots = 0", result="slots"),
+         "Rounds prompt and answer together"),
+        (policies(power="prompt + 2 ** answer.bit_length()", unknown="pass", result="slots"), "a power of two already"),
         (policies(power="prompt + 2 ** answer"), "Looks like 2 ** answer"),
         (policies(power="prompt + answer ** 2"), "Looks like answer ** 2"),
         (policies(maximum="prompt + min(answer, max_answer)"), "nobody knows"),
@@ -135,6 +138,8 @@ WRONG = {
         ("return prompt + answer, 0, allocated - prompt - answer", "the end of the request's life"),
         ("return generated, answer - generated, allocated - answer", "The prompt is missing"),
         ("return prompt + generated, allocated - prompt - generated, 0", "Counts all empty slots as later"),
+        ("held = prompt + generated\nreturn held, allocated - held, allocated - prompt - answer",
+         "Takes allocated - held for later"),
         ("return prompt + generated, 0, allocated - prompt - generated", "Counts all empty slots as never used"),
         ("return prompt + generated, answer - generated, allocated - (prompt + generated)",
          "add up to more than allocated"),
@@ -154,6 +159,8 @@ WRONG = {
         _HOLES,
         ("sizes = [s for _, s in holes]\nreturn 1 - max(sizes) / sum(sizes)", "max() of an empty list"),
         ("sizes = [s for _, s in holes]\nreturn max(sizes) / sum(sizes) if sizes else 0.0", "inside the largest hole"),
+        ("sizes = [s for _, s in holes]\nreturn 100 * max(sizes) / sum(sizes) if sizes else 0.0",
+         "inside the largest hole, in percent"),
         ("return 1 - max(holes)[1] / sum(s for _, s in holes) if holes else 0.0", "compares starts first"),
         ("return 1 - 1 / len(holes) if holes else 0.0", "Counts holes"),
         ("return len(holes)", "expected 0.4"),
@@ -194,7 +201,7 @@ WRONG = {
          "return moves, sum(m[2] for m in moves)", "returned"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.append((start, to))\n    to += size\n"
-         "return moves, 0", "expected ([(6, 4, 3)], 3)"),
+         "return moves, 0", "a move has three numbers. Until"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks, reverse=True):\n    if start != to:\n"
          "        moves.append((start, to, size))\n"
          "    to += size\nreturn moves, sum(m[2] for m in moves)", "expected ([(6, 4, 3)], 3)"),
@@ -203,7 +210,7 @@ WRONG = {
          "    to += size\nreturn moves, sum(m[2] for m in moves)", "has still to move"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.append((start, to, size))\n    to += size\n"
-         "return moves, sum(m[0] - m[1] for m in moves)", "expected ([(6, 4, 3)], 3)"),
+         "return moves, sum(m[0] - m[1] for m in moves)", "the moves are right, the number of tokens is not."),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.append((start, to, size))\n    to += size\n"
          "print(moves)", "returned nothing"),

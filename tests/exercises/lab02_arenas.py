@@ -193,4 +193,14 @@ WRONG_ARENAS = [
     (_SLOTS.replace("    @property\n", ""), "`holes` is a method"),
     (_SLOTS.replace("found.append((start, i - start))", "found.append((start, i))"), "expected [(4, 6)]"),
     (_SLOTS.replace("return found", "return dict(found)"), "`holes` is"),
+    (_but(("self.holes[i] = (start + size, length - size)",
+           "self.holes = [*self.holes[:i], *self.holes[i + 1:], (start + size, length - size)]")),
+     "keep the holes sorted after allocate too"),
+    (_but(("        raise OutOfMemory(size, free, max((length for _, length in self.holes), default=0))",
+           "        raise OutOfMemory(size, max((length for _, length in self.holes), default=0), free)")),
+     "free and largest have changed places"),
+    (_but(("max((length for _, length in self.holes), default=0)", "max([length for _, length in self.holes])")),
+     "default=0"),
+    (_LIST[:_LIST.index("    def free")].replace("if length >= size:", "if length > size:")
+     + "    def free(self, start):\n        ...\n", "> where >= is meant"),
 ]

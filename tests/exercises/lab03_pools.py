@@ -265,7 +265,7 @@ WRONG_POOLS = [
             if self.counts[block] == 0:
                 self.free.append(block)
 ''')), "out of the list it was given"),
-    (_until("    def share"), "ref_count() is not written yet"),
+    (_until("    def share"), "release() is not written yet. Right so far: take · each pool its own · take more"),
     (_until("    def take") + "    def take(self, count):\n        ...\n", "take() is not written yet"),
     (_until("    def release") + "    def release(self, blocks):\n        pass\n\n    def ref_count(self, block):\n"
      "        return self.counts[block]\n",
@@ -275,4 +275,40 @@ WRONG_POOLS = [
     (_DICTIONARY.replace("    def __init__(self, num_blocks: int) -> None:",
      "    def __init__(self) -> None:\n        num_blocks = 4"),
      "TypeError"),
+    (_but(("        self.counts = [0] * num_blocks\n",
+     "        self.counts = [0] * num_blocks\n        self.out = []\n"),
+          ("        return taken\n",
+           "        self.out.clear()\n        self.out.extend(taken)\n        return self.out\n")),
+     "Returns the same list each time"),
+    (_but(("            raise OutOfBlocks(count, len(self.free))",
+     "            raise RuntimeError('no')")), "OutOfBlocks"),
+    (_but(("        if count > len(self.free):", "        if count > len(self.free) or not self.free:")),
+     "take(0) was refused, expected []: asking for none always works."),
+    (_but(("OutOfBlocks(count, len(self.free))", "OutOfBlocks(count, count - len(self.free))")),
+     "Next: free is what is free at that moment"),
+    (_but(("OutOfBlocks(count, len(self.free))", "OutOfBlocks(count - len(self.free), len(self.free))")),
+     "Says how many are missing"),
+    (_but(("        return taken\n", "        return tuple(taken)\n")), "Next: return a list."),
+    (_but(("        return taken\n", "        return taken[0] if count == 1 else taken\n")),
+     "Next: return a list, also for one block"),
+    (_but(("list(range(num_blocks))", "[]")), "Next: make all blocks free in __init__"),
+    (_but(("        for block in blocks:\n            if blocks.count(block) > self.counts[block]:\n"
+           "                raise UsageError(f\"block {block} has too few owners\")\n        for block in blocks:\n"
+           "            self.counts[block] -= 1\n            if self.counts[block] == 0:\n"
+           "                self.free.append(block)",
+           "        self.counts[blocks] -= 1\n        self.free.append(blocks)")),
+     "Next: blocks is a list: go through its items"),
+    (_but(("            self.counts[block] = 1\n", "            counts[block] = 1\n")), "Next: write self.counts"),
+    (_but(("    def take(self, count)", "    def take(self)"), ("        if count >",
+     "        count = 1\n        if count >")),
+     "Next: keep the parameters of take() as they were"),
+    (_DICTIONARY.replace("self.used.get(block, 0)", "self.used[block]"), "Next: let ref_count of a free block be 0"),
+    (_until("    def share") + "    def share(self, blocks):\n        ...\n\n    def release(self, blocks):\n"
+     "        ...\n\n"
+     "    def ref_count(self, block):\n        ...\n",
+     "release() is not written yet. Right so far: take · each pool its own · take more · too few blocks."),
+    (_until("    def share").replace("        if count > len(self.free):\n"
+     "            raise OutOfBlocks(count, len(self.free))\n", "")
+     + "    def share(self, blocks):\n        ...\n\n    def ref_count(self, block):\n        ...\n",
+     "Nothing looks whether there are enough blocks"),
 ]

@@ -57,6 +57,22 @@ def test_the_words_of_the_solved_lab_make_most_points(prompt: SayIt) -> None:
     assert found and len(speak.ticked(prompt, found.group(1))) >= len(prompt.rubric) - 1
 
 
+@pytest.mark.parametrize(("lab", "point", "words"), [
+    ("00", 2, "The server reserves without knowing how long the answer will be."),
+    ("02", 1, "They allocate without knowing how long the answer will be."),
+    ("01", 5, "The limit is the GPU memory, as each needs its own kv cache."),
+    ("03", 3, "Blocks are handed out one at a time, when needed."),
+    ("03", 5, "With one-token blocks the table gets very long.")])
+def test_points_are_ticked_for_other_words_too(lab: str, point: int, words: str) -> None:
+    prompt = next(prompt for prompt in SAY_IT if prompt.lab == lab)
+    assert point in speak.ticked(prompt, words)
+
+
+def test_the_wrong_letters_of_the_bug_hunt_have_reasons_of_their_own() -> None:
+    hunt = BY_KEY["03-bug-hunt"]
+    assert set(hunt.reasons) == set(hunt.choices) - {hunt.answer}
+
+
 def said(lab: str) -> str:
     return next(prompt for prompt in SAY_IT if prompt.lab == lab).model
 

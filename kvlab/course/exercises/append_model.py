@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kvlab.course.declare import Wrong
+from kvlab.course.declare import Wrong, shows
 from kvlab.course.exercises.scenarios import is_count, refused
 from kvlab.course.shorten import show
 from kvlab.errors import OutOfBlocks, UsageError
@@ -58,24 +58,41 @@ def run(part: Any, value: Value) -> None:
     block_size, blocks, arrivals = value
     pool, length = ListedPool(blocks), 0
     table: list[int] = []
-    for arriving in arrivals:
-        call = f"the call with {arriving} new tokens"
-        before, total = list(table), length + arriving
-        wanted = -(-total // block_size)
-        append = partial(part, table, length, arriving, pool, block_size)
-        if wanted > len(blocks):
-            why = f"{total} tokens need {wanted} blocks, and {len(blocks)} exist"
-            refused(append, call, OutOfBlocks, why, accepted="returned None")
-            _unchanged(table, before, pool)
-            continue
+    for done, arriving in enumerate(arrivals, 1):
+        with shows(partial(render, (block_size, blocks, arrivals[:done]))):
+            length = _arrival(part, table, length, arriving, pool, block_size)
+
+
+def _arrival(part: Any, table: list[int], length: int, arriving: int, pool: ListedPool, block_size: int) -> int:
+    """One call of the learner's function; returns how many tokens there are now."""
+    call, before, total = f"the call with {arriving} new tokens", list(table), length + arriving
+    wanted, exist = -(-total // block_size), pool.num_blocks
+    append = partial(part, table, length, arriving, pool, block_size)
+    if wanted > exist:
+        why = f"{total} tokens need {wanted} blocks, and {exist} exist"
+        refused(append, call, OutOfBlocks, why, accepted="returned None")
+        _unchanged(table, before, pool)
+        return length
+    try:
+        slots = append()
+    except OutOfBlocks as refusal:
+        why = f"{total} tokens need {wanted} blocks of the {exist}"
+        raise Wrong(f"{call} was refused ({refusal}), but {why}.",
+                    next="take only what the table lacks for old and new tokens") from None
+    except (IndexError, TypeError) as error:
         try:
-            slots = append()
-        except OutOfBlocks as refusal:
-            why = f"{total} tokens need {wanted} blocks of the {len(blocks)}"
-            raise Wrong(f"{call} was refused ({refusal}), but {why}.") from None
-        _grown(table, before, wanted, pool, total, block_size)
-        _right_slots(slots, [table[i // block_size] * block_size + i % block_size for i in range(length, total)], table)
-        length = total
+            _grown(table, before, wanted, pool, total, block_size)
+        except Wrong as wrong:  # a table as it must not be says more than the error of a look-up in it
+            raise wrong from error
+        raise
+    _grown(table, before, wanted, pool, total, block_size)
+    _right_slots(slots, [table[i // block_size] * block_size + i % block_size for i in range(length, total)], table)
+    return total
+
+
+def _flat(table: list[Any]) -> None:
+    if any(isinstance(block, list) for block in table):
+        raise Wrong(f"the table is {show(table, 40)}, expected a flat list of blocks.", next="use extend, not append")
 
 
 def _unchanged(table: list[int], before: list[int], pool: ListedPool) -> None:
@@ -89,28 +106,43 @@ def _unchanged(table: list[int], before: list[int], pool: ListedPool) -> None:
 def _grown(table: list[int], before: list[int], wanted: int, pool: ListedPool, total: int, block_size: int) -> None:
     if table == before and len(pool.owned) > len(before) and wanted > len(before):
         taken = len(pool.owned) - len(before)
-        raise Wrong(f"took {taken} from the pool, but the table the caller has is still {table}.")
+        raise Wrong(f"took {taken} from the pool, but the table the caller has is still {table}.",
+                    next="change the table itself: table.extend(...)")
+    _flat(table)
     if any(not is_count(block) for block in table):
-        raise Wrong(f"the table is {table}, expected a flat list of blocks.")
+        raise Wrong(f"the table is {show(table, 40)}, expected block numbers.", next="put blocks into the table")
     if len(table) != wanted:
         entries = f"{len(table)} entr{'y' if len(table) == 1 else 'ies'}"
-        raise Wrong(f"the table has {entries} for {total} tokens in blocks of {block_size}, expected {wanted} (I3).")
+        raise Wrong(f"the table has {entries} for {total} tokens in blocks of {block_size}, expected {wanted} (I3).",
+                    next=_size_next(len(table), len(before), wanted))
     if table[: len(before)] != before:
-        raise Wrong(f"the table was {before} and is {table}, expected the new blocks after the old ones.")
+        raise Wrong(f"the table was {before} and is {table}, expected the new blocks after the old ones.",
+                    next="leave the old entries as they are, and add at the end")
     if sorted(table) != pool.owned:
-        raise Wrong(f"the table is {table}, but the pool's owned blocks are {pool.owned}, expected the same.")
+        raise Wrong(f"the table is {table}, but the pool's owned blocks are {pool.owned}, expected the same.",
+                    next="take the blocks from `pool`, the one you are given")
+
+
+def _size_next(now: int, before: int, wanted: int) -> str | None:
+    if now == before and wanted > before:
+        return "take the blocks that are missing, and extend the table in place"
+    if now < before:
+        return "keep the old entries, and add the new ones at the end"
+    return None
 
 
 def _right_slots(got: Any, wanted: list[int], table: list[int]) -> None:
     if got is None:
-        raise Wrong(f"returned nothing (None), expected the new tokens' slots {_short(wanted)}; is a `return` missing?")
+        raise Wrong(f"returned nothing (None), expected the new tokens' slots {_short(wanted)}; is a `return` missing?",
+                    next="end with return, on every way through")
     try:
         slots = list(got)
     except TypeError:
-        raise Wrong(f"returned {show(got, 40)}, expected the list {_short(wanted)}.") from None
+        raise Wrong(f"returned {show(got, 40)}, expected the list {_short(wanted)}.", next="return a list") from None
     if isinstance(got, (str, dict, set)) or len(slots) != len(wanted) or any(
             not is_count(one) or one != other for one, other in zip(slots, wanted, strict=True)):
-        raise Wrong(f"returned {_short(slots)}, expected {_short(wanted)} with the table {table}.")
+        next = "return the slots of tokens num_tokens to num_tokens + new_tokens - 1"
+        raise Wrong(f"returned {_short(slots)}, expected {_short(wanted)} with the table {table}.", next=next)
     if got is table:
         raise Wrong("returned the table itself, expected a list of slots.")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from kvlab.course.declare import Wrong
+from kvlab.course.declare import Wrong, shows
 from kvlab.course.exercises.scenarios import is_count, refused
 from kvlab.course.shorten import show
 from kvlab.errors import OutOfMemory, UsageError
@@ -51,9 +52,11 @@ def run(part: Any, value: Value) -> None:
     """Every operation on the learner's arena and on the model; `Wrong` at the first difference."""
     capacity, operations = value
     arena, model = part(capacity), ArenaModel(capacity)
-    same_holes(arena, model, "a new arena")
-    for name, number in operations:
-        (_allocate if name == "allocate" else _free)(arena, model, number)
+    with shows(lambda: render((capacity, ()))):
+        same_holes(arena, model, "a new arena")
+    for done, (name, number) in enumerate(operations, 1):
+        with shows(partial(render, (capacity, operations[:done]))):
+            (_allocate if name == "allocate" else _free)(arena, model, number)
 
 
 def _allocate(arena: Any, model: ArenaModel, size: int) -> None:
@@ -67,17 +70,28 @@ def _allocate(arena: Any, model: ArenaModel, size: int) -> None:
         said = (refusal.needed, refusal.free, refusal.largest)
         if said != (size, free, largest):
             raise Wrong(f"the refusal says needed={show(said[0])}, free={show(said[1])}, largest={show(said[2])}, "
-                        f"expected needed={size}, free={free}, largest={largest}.")
+                        f"expected needed={size}, free={free}, largest={largest}.",
+                        next=_numbers_next(said, (size, free, largest)))
         return
     try:
         got = arena.allocate(size)
     except OutOfMemory:
-        raise Wrong(f"{call} was refused, but the hole at {start} has {dict(model.holes)[start]} slots.") from None
+        raise Wrong(f"{call} was refused, but the hole at {start} has {dict(model.holes)[start]} slots.",
+                    next="return the start as soon as a hole is long enough") from None
     if not is_count(got) or got != start:
         raise Wrong(f"{call} returned {show(got, 30)}, expected {start}, "
-                    "the start of the lowest hole that is long enough.")
+                    "the start of the lowest hole that is long enough.",
+                    next="end with return start" if got is None else None)
     model.allocate(size)
     same_holes(arena, model, call)
+
+
+def _numbers_next(said: tuple[Any, ...], wanted: tuple[int, ...]) -> str:
+    if sorted(map(str, said)) == sorted(map(str, wanted)):
+        return "put the numbers in this order: OutOfMemory(needed, free, largest)"
+    if said[0] != wanted[0]:
+        return "needed is what was asked for, the whole of it"
+    return "free is all free slots together" if said[1] != wanted[1] else "largest is the longest single hole"
 
 
 def _free(arena: Any, model: ArenaModel, start: int) -> None:
@@ -102,20 +116,33 @@ def same_holes(arena: Any, model: ArenaModel, after: str) -> None:
     try:
         holes = arena.holes
     except AttributeError:
-        raise Wrong("has no `holes`; it is the list of (start, size) of all that is free.") from None
+        raise Wrong("has no `holes`; it is the list of (start, size) of all that is free.",
+                    next="set self.holes in __init__") from None
     if callable(holes):
-        raise Wrong("`holes` is a method; it is read like a list, so make it an attribute or put @property above it.")
+        raise Wrong("`holes` is a method; it is read like a list, so make it an attribute or put @property above it.",
+                    next="put @property above holes")
     try:
         pairs = [(start, size) for start, size in holes]
     except (TypeError, ValueError):
-        raise Wrong(f"`holes` is {show(holes, 50)}, expected a list of (start, size).") from None
+        raise Wrong(f"`holes` is {show(holes, 50)}, expected a list of (start, size).",
+                    next="keep pairs (start, size) in holes") from None
     if pairs != model.holes:
         number = " (I13)" if "refused" in after else ""
-        raise Wrong(f"{place} has holes {_short(pairs)}, expected {_short(model.holes)}{_reason(pairs)}{number}.")
+        raise Wrong(f"{place} has holes {_short(pairs)}, expected {_short(model.holes)}{_reason(pairs)}{number}.",
+                    next=_holes_next(pairs, model.holes, after))
 
 
 def _short(pairs: list[tuple[int, int]]) -> str:
     return str(pairs) if len(pairs) <= 4 else f"[{', '.join(map(str, pairs[:4]))}, ...]"
+
+
+def _holes_next(pairs: list[tuple[int, int]], wanted: list[tuple[int, int]], after: str) -> str | None:
+    """What to do about holes that are wrong in a way of which the operation before knows more than the check."""
+    if after == "a new arena":
+        return "begin with one hole as long as the arena"
+    if pairs != wanted and sorted(pairs, key=str) == sorted(wanted, key=str):
+        return f"keep the holes sorted after {after.partition('(')[0]} too"
+    return None
 
 
 def _reason(pairs: list[tuple[int, int]]) -> str:

@@ -98,6 +98,10 @@ def all_windows_full(context, window, window_layers, full_layers):
     return full_layers * context + window_layers * window
 
 
+def short_ones_dropped(context, window, window_layers, full_layers):
+    return full_layers * context + (window_layers * window if context >= window else 0)
+
+
 def nothing_dropped(context, window, window_layers, full_layers):
     return (full_layers + window_layers) * context
 
@@ -158,6 +162,9 @@ WINDOW_TOKENS = Exercise(
                 "Counts a full window even if the conversation is shorter: 3 tokens leave 3 behind, whatever the "
                 "window.",
                 next="take the smaller of the two"),
+        Mistake(short_ones_dropped,
+                "Leaves the window layers out while a conversation is shorter than the window. Then they keep all.",
+                next="take the smaller of context and window in every window layer"),
         Mistake(nothing_dropped,
                 "Keeps everything in every layer. Window layers drop what lies further back than the window.",
                 next="count window layers apart"),

@@ -98,13 +98,13 @@ def key_error(policy, prompt, answer, context=8192, max_answer=2048):
 RESERVE = Exercise(
     name="reserve", lab="02", part="kvlab.memory.reserve", stars=1, core=True, minutes=8,
     checks=(
-        Cases("full", ("full", 500, 100), ("full", 20, 10, 1024), next='write "full"'),
+        Cases("full", ("full", 500, 100), ("full", 20, 10, 1024), next='"full" is the context itself'),
         Cases("prompt+max", ("prompt+max", 500, 100), ("prompt+max", 500, 1500), ("prompt+max", 500, 100, 8192, 512),
-              next='write "prompt+max"'),
+              next="add max_answer to the prompt, whatever the answer"),
         Cases("power of two", ("power of two", 500, 100), ("power of two", 500, 64), ("power of two", 500, 65),
               ("power of two", 500, 2), ("power of two", 500, 1), ("power of two", 900, 2000),
-              next="try answers of 64, 65 and 1 token"),
-        Cases("oracle", ("oracle", 500, 100), ("oracle", 1, 2048), next='write "oracle"'),
+              next="round the answer up to 1, 2, 4, 8 and so on, then add the prompt"),
+        Cases("oracle", ("oracle", 500, 100), ("oracle", 1, 2048), next="add the true answer to the prompt"),
         Cases("never above the context", ("prompt+max", 7000, 100), ("power of two", 8100, 100), ("oracle", 8100, 100),
               ("prompt+max", 900, 10, 1024), next="cap the result at the context"),
         Cases("unknown policy", ("best guess", 500, 100), ("max", 500, 100), raises=UsageError,

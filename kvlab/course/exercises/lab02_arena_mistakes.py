@@ -162,6 +162,28 @@ class HolesInOrderOfFreeing(_Plain):
         self.holes.append((start, size))
 
 
+class RestAtTheEnd(_Plain):
+    def cut(self, hole, size):
+        start, length = hole
+        self.holes.remove(hole)
+        if length > size:
+            self.holes.append((start + size, length - size))
+        self.sizes[start] = size
+        return start
+
+
+class FreeAndLargestSwapped(_Plain):
+    def refuse(self, size):
+        lengths = [length for _, length in self.holes]
+        raise OutOfMemory(size, max(lengths, default=0), sum(lengths))
+
+
+class MaxOfNothing(_Plain):
+    def refuse(self, size):
+        lengths = [length for _, length in self.holes]
+        raise OutOfMemory(size, sum(lengths), max(lengths))
+
+
 class NeverReuses(_Plain):
     def choose(self, size):
         return next((hole for hole in self.holes[-1:] if hole[1] >= size), None)

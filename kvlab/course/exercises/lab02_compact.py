@@ -4,18 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.course.declare import Cases, Exercise, Mistake, Wrong
 from kvlab.course.exercises.scenarios import is_count
 
 
 def same_plan(expected: Any, got: Any) -> bool:
     """The moves of the finished part, in any order in which no move overwrites a piece that has still to move."""
-    moves, tokens = got
+    moves, tokens = _pair(got)
     plan = [tuple(move) for move in moves]
-    if sorted(plan) != sorted(expected[0]) or not is_count(tokens) or tokens != expected[1]:
+    if any(len(move) != 3 for move in plan):
+        raise Wrong("a move has three numbers.", next="write (from, to, size)")
+    if any(start == to for start, to, _ in plan):
+        raise Wrong("a piece that stays is no move.", next="leave out pieces that stay")
+    right = sorted(plan) == sorted(expected[0])
+    if not is_count(tokens) or tokens != expected[1]:
+        if right:
+            raise Wrong("the moves are right, the number of tokens is not.", next="add up the sizes of the moves")
         return False
-    return all(later[0] + later[2] <= to or to + size <= later[0]
-               for done, (_, to, size) in enumerate(plan) for later in plan[done + 1 :])
+    if not right:
+        raise Wrong("the number of tokens is right, the moves are not.")
+    if any(_overwrites(move, later) for done, move in enumerate(plan) for later in plan[done + 1 :]):
+        raise Wrong("in this order one piece overwrites another.", next="move the lowest piece first")
+    return True
+
+
+def _pair(got: Any) -> Any:
+    if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[0], (list, tuple)):
+        raise Wrong("the answer has two parts, the moves and the number of tokens.", next="return moves, tokens_moved")
+    return got
+
+
+def _overwrites(move: tuple[int, int, int], later: tuple[int, int, int]) -> bool:
+    _, to, size = move
+    return later[0] < to + size and to < later[0] + later[2]
 
 
 def moves_that_stay(chunks):

@@ -47,6 +47,11 @@ def percent(holes):
     return 100 * (1 - max(sizes) / sum(sizes)) if sizes else 0.0
 
 
+def percent_inside(holes):
+    sizes = [size for _, size in holes]
+    return 100 * max(sizes) / sum(sizes) if sizes else 0.0
+
+
 def smallest_hole(holes):
     sizes = [size for _, size in holes]
     return 1 - min(sizes) / sum(sizes) if sizes else 0.0
@@ -99,6 +104,9 @@ EXTERNAL_FRAGMENTATION = Exercise(
         Mistake(starts_not_sizes, "Looks at the starts. Each hole is (start, size), and the size counts here.",
                 next="use the second number of each"),
         Mistake(percent, "Looks like percent. The question is for a part between 0 and 1.", next="leave out the 100"),
+        Mistake(percent_inside,
+                "Looks like the part inside the largest hole, in percent. Wanted is the part outside, between 0 and 1.",
+                next="turn it around, 1 - ..., and leave out the 100"),
         Mistake(smallest_hole, "Looks like min(): the newcomer would go into the largest hole, not the smallest.",
                 next="use the largest hole"),
         Mistake(slots_outside,

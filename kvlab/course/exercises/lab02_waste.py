@@ -21,6 +21,10 @@ def all_empty_is_later(prompt, answer, generated, allocated):
     return prompt + generated, allocated - prompt - generated, 0
 
 
+def later_is_all_empty(prompt, answer, generated, allocated):
+    return prompt + generated, allocated - prompt - generated, allocated - prompt - answer
+
+
 def all_empty_is_internal(prompt, answer, generated, allocated):
     return prompt + generated, 0, allocated - prompt - generated
 
@@ -79,6 +83,9 @@ WASTE_KINDS = Exercise(
         Mistake(all_empty_is_later,
                 "Counts all empty slots as later. Only answer - generated of them will ever be used.",
                 next="split the empty slots in two"),
+        Mistake(later_is_all_empty,
+                "Takes allocated - held for later. Only the rest of the answer comes later; the others are internal.",
+                next="subtract generated from answer"),
         Mistake(all_empty_is_internal,
                 "Counts all empty slots as never used. The rest of the answer will use some of them.",
                 next="split the empty slots in two"),

@@ -57,16 +57,18 @@ BLOCKS_NEEDED = Exercise(
     checks=(
         Cases("values", (20, 16), (1, 16), (17, 16), (100, 16), invariant="I3",
               next="say in words how many blocks 17 tokens need"),
-        Cases("exact multiple", (32, 16), (16, 16), invariant="I3", next="treat the exact multiple"),
+        Cases("exact multiple", (32, 16), (64, 16), invariant="I3", next="treat the exact multiple"),
         Cases("zero tokens", (0, 16), invariant="I3", next="treat zero tokens"),
         Cases("other block sizes", (5, 1), (7, 4), (1000, 256), next="try a block size other than 16"),
         Cases("large counts", (524_288, 16), (524_289, 16), (10**9 + 1, 16), next="stay with whole numbers: use //"),
     ),
     mistakes=(
-        Mistake(one_too_many, "Looks like n // B + 1, which adds a block even when the last one is exactly full.",
+        Mistake(one_too_many,
+                "Looks like num_tokens // block_size + 1, which adds a block even when the last one is exactly full.",
                 next="treat the exact multiple"),
         Mistake(rounds_down,
-                "Looks like n // B, which rounds down: the tokens after the last full block have no block.",
+                "Looks like num_tokens // block_size, which rounds down: the tokens after the last full block have no "
+                "block.",
                 next="round up where there is a rest"),
         Mistake(to_nearest, "Looks like round(), which also rounds down: 20 / 16 becomes 1 block for 20 tokens.",
                 next="always round up"),
@@ -163,6 +165,18 @@ def pairs(table, start, stop, block_size):
     return [(table[i // block_size], i % block_size) for i in range(start, stop)]
 
 
+def only_sixteen_here(table, start, stop, block_size):
+    return [table[i // 16] * 16 + i % 16 for i in range(start, stop)]
+
+
+def stop_as_count(table, start, stop, block_size):
+    return [table[i // block_size] * block_size + i % block_size for i in range(start, start + stop)]
+
+
+def always_the_first_block(table, start, stop, block_size):
+    return [table[0] * block_size + i % block_size for i in range(start, stop)]
+
+
 def first_block_only(table, start, stop, block_size):
     return [table[0] * block_size + i for i in range(start, stop)]
 
@@ -216,6 +230,12 @@ SLOT_MAPPING = Exercise(
                 next="walk over the tokens"),
         Mistake(pairs, "Gives (block, offset). The two make one number: block * block_size + offset.",
                 next="make it one number"),
+        Mistake(only_sixteen_here, "Works for blocks of 16 only, although block_size says how large a block is.",
+                next="use block_size in place of 16"),
+        Mistake(stop_as_count, "Takes stop for a number of tokens. It is the first token that is not asked for.",
+                next="go from start to stop: range(start, stop)"),
+        Mistake(always_the_first_block, "Takes the first block for every token, and the offset inside it.",
+                next="find the block of each token: i // block_size"),
         Mistake(first_block_only, "Takes the first block for every token.",
                 next="find the block of each token: i // block_size"),
     ),

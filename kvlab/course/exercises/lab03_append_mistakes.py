@@ -113,6 +113,52 @@ def positions(table, num_tokens, new_tokens, pool, block_size):
     return list(range(num_tokens, num_tokens + new_tokens))
 
 
+def num_tokens_as_total(table, num_tokens, new_tokens, pool, block_size):
+    table.extend(pool.take(blocks(num_tokens, block_size) - len(table)))
+    return slots(table, num_tokens - new_tokens, num_tokens, block_size)
+
+
+def num_tokens_as_total_slots_after(table, num_tokens, new_tokens, pool, block_size):
+    table.extend(pool.take(blocks(num_tokens, block_size) - len(table)))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
+def table_replaced(table, num_tokens, new_tokens, pool, block_size):
+    table[:] = pool.take(blocks(num_tokens + new_tokens, block_size) - len(table))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
+def slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size):
+    taken = pool.take(blocks(num_tokens + new_tokens, block_size) - len(table))
+    table.extend(taken)
+    return slots(taken, 0, new_tokens, block_size)
+
+
+def all_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size):
+    taken = pool.take(blocks(num_tokens + new_tokens, block_size) - len(table))
+    table.extend(taken)
+    return [block * block_size + offset for block in taken for offset in range(block_size)]
+
+
+def first_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size):
+    return all_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size)[:new_tokens]
+
+
+def one_slot_too_late(table, num_tokens, new_tokens, pool, block_size):
+    _right(table, num_tokens, new_tokens, pool, block_size)
+    return slots(table, num_tokens + 1, num_tokens + new_tokens + 1, block_size)
+
+
+def one_slot_too_many(table, num_tokens, new_tokens, pool, block_size):
+    _right(table, num_tokens, new_tokens, pool, block_size)
+    return slots(table, num_tokens, num_tokens + new_tokens + 1, block_size)
+
+
+def part_of_a_block(table, num_tokens, new_tokens, pool, block_size):
+    table.extend(pool.take((num_tokens + new_tokens) / block_size - len(table)))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
 def last_slot(table, num_tokens, new_tokens, pool, block_size):
     found = _right(table, num_tokens, new_tokens, pool, block_size)
     return found[-1] if found else None

@@ -36,6 +36,13 @@ def each_pool_its_own(part: Any) -> None:
 
 def lists_stay_apart(part: Any) -> None:
     pool = part(4)
+    first = pool.take(2)
+    kept = list(first)
+    second = pool.take(2)
+    if first != kept:
+        raise Wrong(f"a = p.take(2) was {kept}, and after b = p.take(2) the list a is {first}.",
+                    next="make a new list in each take")
+    pool.release(first + second)
     taken = pool.take(4)
     blocks, given = list(taken), list(taken)
     taken.clear()
@@ -50,10 +57,11 @@ def lists_stay_apart(part: Any) -> None:
 BLOCK_POOL = Exercise(
     name="BlockPool", lab="03", part="kvlab.memory.BlockPool", stars=3, core=True, minutes=30,
     checks=(
-        scenarios("take", run, render, (4, (take(1),)), next="move a block from free to owned, and set its count to 1"),
+        scenarios("take", run, render, (4, (take(1),)),
+                  next="take the blocks out of the free ones"),
         Property("each pool its own", each_pool_its_own, next="create the lists in __init__, with self."),
         scenarios("take more", run, render, (4, (take(2), take(2))), (4, (take(0), take(4), take(0))),
-                  next="move a block from free to owned, and set its count to 1"),
+                  next="take the blocks out of the free ones"),
         scenarios("release", run, render, (4, (take(2), release(A0, A1))), (4, (take(3), release(A1))), invariant="I1",
                   next="make a block free again when its count reaches 0"),
         scenarios("use again", run, render, (2, (take(2), release(A0), take(1))),
@@ -151,6 +159,12 @@ BLOCK_POOL = Exercise(
         Mistake(wrong.EmptiesTheCallersList,
                 "Takes the blocks out of the list it was given. That list is the caller's block table.",
                 next="walk over the list instead of popping from it"),
+        Mistake(wrong.ReusesOneList,
+                "Returns the same list each time, and fills it anew. The caller keeps the list as its block table.",
+                next="make a new list in each take"),
+        Mistake(wrong.SaysWhatIsMissing,
+                "Says how many are missing. Needed is what was asked for, so that the caller can compare it with free.",
+                next="raise OutOfBlocks(count, what is free)"),
         Mistake(wrong.SharedBetweenPools, "Looks like the lists belong to the class. Then all pools share them.",
                 next="create them in __init__, with self."),
     ),
@@ -161,6 +175,7 @@ BLOCK_POOL = Exercise(
         "changes something.",
         "take: if count > len(self.free): raise OutOfBlocks(count, len(self.free)); then pop `count` of them and set "
         "each count to 1. "
+        "share: refuse if any count is 0, then add 1 to each. "
         "release: refuse if blocks.count(block) > self.counts[block] for any; then take 1 from each, and append to "
         "free at 0.",
     ),

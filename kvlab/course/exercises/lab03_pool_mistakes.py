@@ -55,6 +55,23 @@ class NumbersSwapped(Plain):
         raise OutOfBlocks(len(self.free), count)
 
 
+class SaysWhatIsMissing(Plain):
+    def refuse(self, count):
+        raise OutOfBlocks(count - len(self.free), len(self.free))
+
+
+class ReusesOneList(Plain):
+    def __init__(self, num_blocks):
+        super().__init__(num_blocks)
+        self.out = []
+
+    def take(self, count):
+        taken = super().take(count)
+        self.out.clear()
+        self.out.extend(taken)
+        return self.out
+
+
 class KeepsOneBack(Plain):
     def take(self, count):
         return super().take(count) if count < len(self.free) else self.refuse(count)

@@ -55,6 +55,14 @@ def the_largest(lengths, block_size):
     return max((-n % block_size for n in lengths), default=0)
 
 
+def blocks_less_tokens(lengths, block_size):
+    return sum(-(-n // block_size) - n for n in lengths)
+
+
+def full_blocks_less_tokens(lengths, block_size):
+    return sum(n // block_size * block_size - n for n in lengths)
+
+
 def as_share(lengths, block_size):
     slots = sum(-(-n // block_size) * block_size for n in lengths)
     return (slots - sum(lengths)) / slots if slots else 0
@@ -71,19 +79,21 @@ PAGED_WASTE = Exercise(
     ),
     mistakes=(
         Mistake(tokens_in_last_block,
-                "Looks like n % B, the tokens in the last block. The question is for its empty slots.",
+                "Looks like length % block_size, the tokens in the last block. The question is for its empty slots.",
                 next="count what is missing to a full block"),
         Mistake(full_block_when_exact,
-                "Looks like B - n % B, which counts a whole empty block when the last one is exactly full.",
+                "Looks like block_size - length % block_size, a whole empty block where the last one is exactly full.",
                 next="treat the exact multiple"),
         Mistake(rounds_the_sum,
                 "Looks like one block for all: sequences do not share their last blocks, so each has its own rest.",
                 next="take each length by itself, then add up"),
         Mistake(the_mean, "Looks like the average of a sequence. The question is for all of them together.",
                 next="leave the division out"),
-        Mistake(always_the_most, "Counts B - 1 for every sequence. That is the worst case; these lengths are known.",
+        Mistake(always_the_most,
+                "Counts block_size - 1 for each sequence. That is the worst case; these lengths are known.",
                 next="use the lengths"),
-        Mistake(expected_on_average, "Looks like (B - 1) / 2 each, the estimate. These lengths are known, so count.",
+        Mistake(expected_on_average,
+                "Looks like (block_size - 1) / 2 each, the estimate. These lengths are known, so count.",
                 next="use the lengths"),
         Mistake(first_only, "Stops after the first sequence: return stands inside the loop.",
                 next="return after the loop"),
@@ -97,6 +107,12 @@ PAGED_WASTE = Exercise(
                 next="treat empty sequences"),
         Mistake(the_largest, "Looks like the largest rest. The question is for all of them together.",
                 next="add them up"),
+        Mistake(blocks_less_tokens,
+                "Subtracts tokens from blocks, so the waste is negative. Slots are blocks times block_size.",
+                next="multiply the blocks by block_size"),
+        Mistake(full_blocks_less_tokens,
+                "Counts full blocks only, so the waste is negative: the tokens after them need a block as well.",
+                next="round the blocks up"),
         Mistake(as_share, "Looks like a share. The question is for slots.", next="leave the division out"),
     ),
     hints=(
@@ -168,6 +184,10 @@ def mean_lookups(lengths, block_sizes):
     return [(size, share, entries / len(lengths)) for size, share, entries in _rows(lengths, block_sizes)]
 
 
+def rounded_share(lengths, block_sizes):
+    return [(size, round(share, 2), entries) for size, share, entries in _rows(lengths, block_sizes)]
+
+
 def a_dictionary(lengths, block_sizes):
     return {size: (share, entries) for size, share, entries in _rows(lengths, block_sizes)}
 
@@ -200,7 +220,8 @@ BLOCK_SIZE_SWEEP = Exercise(
                 next="count blocks"),
         Mistake(blocks_of_the_sum, "Puts all sequences into one. They do not share their last blocks.",
                 next="count the blocks of each sequence"),
-        Mistake(one_too_many, "Looks like n // B + 1, which adds a block even when the last one is exactly full.",
+        Mistake(one_too_many,
+                "Looks like length // size + 1, which adds a block even when the last one is exactly full.",
                 invariant="I3",
                 next="treat the exact multiple"),
         Mistake(rounded_down, "Rounds the number of blocks down: the rest of each sequence has no block.",
@@ -215,6 +236,9 @@ BLOCK_SIZE_SWEEP = Exercise(
                 next="return (block_size, share_held, lookups)"),
         Mistake(mean_lookups, "Averages over the sequences. Lookups are those of all sequences together.",
                 next="leave the division out"),
+        Mistake(rounded_share,
+                "The share is rounded. Whoever prints it can round it; whoever computes with it needs every digit.",
+                next="do not round"),
         Mistake(a_dictionary, "Gives a dictionary. The question is for a list of rows.",
                 next="append (block_size, share_held, lookups)"),
         Mistake(sorted_sizes, "Sorts the sizes. The rows come in the order of block_sizes.",

@@ -49,14 +49,27 @@ def refused(call: Callable[[], Any], what: str, kind: type[Refusal], why: str, d
     except kind as refusal:
         return refusal
     except Exception as other:
-        raise Wrong(f"{what} {_said(other, kind)}, expected {kind.__name__}, which callers catch: {why}.") from other
+        slip = isinstance(other, (TypeError, NameError, AttributeError)) and not _bare(other, kind)
+        raise Wrong(f"{what} {_said(other, kind)}, expected {kind.__name__}, which callers catch: {why}.",
+                    next=None if slip else f"raise {_written(kind)}") from other
     shown = f"returned {show(got, 40)}" if got is not None else accepted
-    raise Wrong(f"{what} {shown}, expected {kind.__name__}: {why}{damage()}.")
+    raise Wrong(f"{what} {shown}, expected {kind.__name__}: {why}{damage()}.", next=f"raise {_written(kind)}")
+
+
+def _written(kind: type[Exception]) -> str:
+    """How the exception is written: with its numbers, if it is made of some."""
+    if "__init__" not in vars(kind):
+        return kind.__name__
+    return f"{kind.__name__}({', '.join(inspect.signature(kind).parameters)})"
+
+
+def _bare(other: Exception, kind: type[Exception]) -> bool:
+    return isinstance(other, TypeError) and f"{kind.__name__}.__init__" in str(other)
 
 
 def _said(other: Exception, kind: type[Exception]) -> str:
     """How the wrong exception reads: with its text where it is a slip of the code and no refusal at all."""
-    if isinstance(other, TypeError) and f"{kind.__name__}.__init__" in str(other):
+    if _bare(other, kind):
         return f"made {kind.__name__} without its numbers ({', '.join(inspect.signature(kind).parameters)})"
     spoken = isinstance(other, (TypeError, NameError, AttributeError))
     return f"raised {type(other).__name__}" + (f": {clip(str(other), 60)}" if spoken else "")

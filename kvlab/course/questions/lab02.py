@@ -31,15 +31,17 @@ RECALL: list[Recall] = [
 SAY_IT: list[SayIt] = [
     SayIt("02", "Why did early LLM servers waste most of their KV memory?",
           rubric=(Point("an answer's length is unknown when it starts",
-                        ("unknown", "not know", "nobody knows", "no one knows", "in advance")),
+                        ("unknown", "not know", "nobody knows", "no one knows", "in advance", "without knowing",
+                         "don't know", "can't know", "cannot tell", "can't tell", "not tell", "beforehand",
+                         "unpredictable", "how long")),
                   Point("so they reserved one contiguous piece for the longest",
-                        ("contiguous", "one piece", "longest", "maximum", "worst case")),
+                        ("contiguous", "one piece", "longest", "maximum", "worst case", "as long as it may", "max ")),
                   Point("slots for tokens still to come stand empty meanwhile",
-                        ("later", "still to come", "to come", "not yet", "meanwhile")),
+                        ("later", "still to come", "to come", "not yet", "meanwhile", "in the future", "will be used")),
                   Point("what was over-estimated is never used: internal fragmentation",
-                        ("internal", "over-estimat", "overestimat", "never used")),
+                        ("internal", "over-estimat", "overestimat", "never used", "never be used", "too much")),
                   Point("holes between pieces are too small for newcomers: external fragmentation",
-                        ("external", "holes", "between pieces")),
+                        ("external", "holes", "between pieces", "gaps", "too small")),
                   Point("20 to 38 % of the memory held tokens", ("20", "38", "most of", "15.5"))),
           model="Attention wanted each request's keys and values in one piece, and nobody knows an answer's length "
                 "when it starts. So servers reserved for the longest. Slots for later tokens stood empty meanwhile; "

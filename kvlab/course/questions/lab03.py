@@ -36,7 +36,9 @@ RECALL: list[Recall] = [
                     "c": "Ana's block was given back twice: when she finished, and when she hung up."},
            answer="c",
            why="The second release put block 3 into the free list once more, and two later customers each took it. "
-               "Clearing the block would hide the address and leave two conversations writing into it."),
+               "Clearing the block would hide the address and leave two conversations writing into it.",
+           reasons={"a": "Carl came first and took the block; the free list still had it a second time, for Dora.",
+                    "b": "Dora writes over Carl's tokens while he still needs them; what lay there before is no bug."}),
 ]
 
 SAY_IT: list[SayIt] = [
@@ -46,14 +48,15 @@ SAY_IT: list[SayIt] = [
                   Point("a block table per request says where its blocks are, anywhere in memory",
                         ("table", "anywhere", "adjacent", "neighbour", "neighbor")),
                   Point("a block is taken only when the last one is full",
-                        ("on demand", "only when", "last one is full", "is full")),
+                        ("on demand", "only when", "last one is full", "is full", "as needed", "when needed",
+                         "when it needs", "as it grows", "one at a time")),
                   Point("only the last block is partly empty; no holes are too small",
-                        ("partly", "last block", "partially", "any hole", "no external")),
-                  Point("96 % in use in the paper, 411 requests in place of 64 here",
-                        ("96", "99", "411", "times as many", "2.3")),
+                        ("partly", "last block", "partially", "any hole", "no external", "half full", "half-full",
+                         "half empty")),
                   Point("one-token blocks: long tables, many lookups, short reads",
-                        ("lookup", "look-up", "tables long", "table sixteen", "longer table", "short read",
-                         "reads short", "every read"))),
+                        ("lookup", "look-up", "look up", "tables long", "long table", "table sixteen", "longer table",
+                         "larger table", "huge table", "table gets", "table grows", "short read", "reads short",
+                         "every read", "small read", "overhead"))),
           model="The cache is a pool of blocks of 16 tokens, and each request has a table of its blocks, anywhere in "
                 "memory. It takes a block only when its last one is full. So nothing is reserved, any hole will do, "
                 "and only the last block is partly empty: 96 % in use in the paper, and on our trace 411 requests in "
