@@ -104,6 +104,15 @@ for tokens in (0, 1, 16, 17, 20):
 # %% id="stuck-hint" tags=["nbval-ignore-output"]
 hint("round_up_to_block")
 
+# %% [markdown] id="doctor"
+# If something seems to be wrong with the machine and not with your code, this says what is installed and what works. It is also the
+# block to paste into a bug report; `kvlab doctor` prints the same in a terminal.
+
+# %% id="doctor-report" tags=["nbval-ignore-output"]
+from kvlab.cli.doctor import report
+
+print(report())
+
 # %% [markdown] id="predict"
 # ## Guess before you measure
 #

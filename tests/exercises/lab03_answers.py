@@ -1,6 +1,7 @@
 """Answers to the exercises of lab 03 as learners give them; the wrong ones with what the verdict must say."""
 
 from tests.exercises.lab01_answers import given, wrong
+from tests.exercises.lab03_pool_slips import POOL_SLIPS
 from tests.exercises.lab03_pools import RIGHT_POOLS, WRONG_POOLS
 
 _NEEDED = "blocks_needed(num_tokens, block_size)"
@@ -232,5 +233,5 @@ WRONG = {
         (_COUNT + "    rows.append((size, round(sum(lengths) / (blocks * size), 2), blocks))\nreturn rows",
          "do not round"),
     ),
-    "BlockPool": WRONG_POOLS,
+    "BlockPool": [*WRONG_POOLS, *POOL_SLIPS],
 }

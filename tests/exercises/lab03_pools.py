@@ -1,6 +1,6 @@
 """Block pools as learners write them. The wrong ones are a right one with one place changed."""
 
-_LISTS = '''
+LISTS = '''
 class BlockPool:
     def __init__(self, num_blocks):
         self.free = list(range(num_blocks))
@@ -110,7 +110,7 @@ class BlockPool:
         return self.refs[block]
 '''
 
-_DICTIONARY = '''
+DICTIONARY = '''
 class NobodyOwnsIt(UsageError):
     pass
 
@@ -153,19 +153,19 @@ class BlockPool:
         return self.used.get(block, 0)
 '''
 
-RIGHT_POOLS = [_LISTS, _FIRST_IN_FIRST_OUT, _COUNTS_ONLY, _DICTIONARY]
+RIGHT_POOLS = [LISTS, _FIRST_IN_FIRST_OUT, _COUNTS_ONLY, DICTIONARY]
 
 
-def _but(*changes: tuple[str, str]) -> str:
-    source = _LISTS
+def but(*changes: tuple[str, str]) -> str:
+    source = LISTS
     for old, new in changes:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     return source
 
 
-def _until(mark: str) -> str:
-    return _LISTS[: _LISTS.index(mark)]
+def until(mark: str) -> str:
+    return LISTS[: LISTS.index(mark)]
 
 
 _ENOUGH = '''        if count > len(self.free):
@@ -185,130 +185,94 @@ _BACK = '''            if self.counts[block] == 0:
 '''
 
 WRONG_POOLS = [
-    (_but((_ENOUGH, ""), (_TAKEN, '''        taken = []
+    (but((_ENOUGH, ""), (_TAKEN, '''        taken = []
         for _ in range(count):
             if len(self.free) == 0:
                 raise OutOfBlocks(count, 0)
             taken.append(self.free.pop())
 ''')), "The ones it took are lost to everybody"),
-    (_but((_ENOUGH, "")), "Python's IndexError comes out halfway"),
-    (_but((_ENOUGH, ""), (_TAKEN, "        taken = self.free[:count]\n        self.free = self.free[count:]\n")),
+    (but((_ENOUGH, "")), "Python's IndexError comes out halfway"),
+    (but((_ENOUGH, ""), (_TAKEN, "        taken = self.free[:count]\n        self.free = self.free[count:]\n")),
      "Gives fewer blocks than asked"),
-    (_but(("            raise OutOfBlocks(count, len(self.free))", "            return None")), "Refuses with None"),
-    (_but(("            raise OutOfBlocks(count, len(self.free))",
+    (but(("            raise OutOfBlocks(count, len(self.free))", "            return None")), "Refuses with None"),
+    (but(("            raise OutOfBlocks(count, len(self.free))",
      "            return []")), "Refuses with an empty list"),
-    (_but(("            raise OutOfBlocks(count, len(self.free))",
+    (but(("            raise OutOfBlocks(count, len(self.free))",
      "            print('out of blocks')\n            return")), "Refuses with None"),
-    (_but(("raise OutOfBlocks(count, len(self.free))",
+    (but(("raise OutOfBlocks(count, len(self.free))",
      "raise ValueError('not enough')")), "The scheduler of lab 08 catches OutOfBlocks"),
-    (_but(("raise OutOfBlocks(count, len(self.free))",
+    (but(("raise OutOfBlocks(count, len(self.free))",
      "raise MemoryError")), "raised MemoryError, expected OutOfBlocks"),
-    (_but(("raise OutOfBlocks(count, len(self.free))",
+    (but(("raise OutOfBlocks(count, len(self.free))",
      "raise OutOfBlocks")), "made OutOfBlocks without its numbers (needed, free)"),
-    (_but(("raise OutOfBlocks(count, len(self.free))", "raise OutOfBlocks(len(self.free), count)")), "changed places"),
-    (_but(("raise OutOfBlocks(count, len(self.free))",
+    (but(("raise OutOfBlocks(count, len(self.free))", "raise OutOfBlocks(len(self.free), count)")), "changed places"),
+    (but(("raise OutOfBlocks(count, len(self.free))",
      "raise OutOfBlocks(count - len(self.free), len(self.free))")), "needed=1, free=4"),
-    (_but((_ENOUGH, "        assert count <= len(self.free)\n")), "raised AssertionError, expected OutOfBlocks"),
-    (_but(("count > len(self.free)", "count >= len(self.free)")), ">= where > is meant"),
-    (_but(("range(num_blocks)", "range(1, num_blocks + 1)"), ("[0] * num_blocks",
+    (but((_ENOUGH, "        assert count <= len(self.free)\n")), "raised AssertionError, expected OutOfBlocks"),
+    (but(("count > len(self.free)", "count >= len(self.free)")), ">= where > is meant"),
+    (but(("range(num_blocks)", "range(1, num_blocks + 1)"), ("[0] * num_blocks",
      "[0] * (num_blocks + 1)")), "Numbers the blocks from 1"),
-    (_but((_TAKEN, "        taken = self.free[:count]\n")), "num_free is 4, expected 3"),
-    (_but(("            self.counts[block] = 1\n", "            pass\n")), "ref_count of a[0] is 0, expected 1"),
-    (_but(("            self.counts[block] = 1\n",
+    (but((_TAKEN, "        taken = self.free[:count]\n")), "num_free is 4, expected 3"),
+    (but(("            self.counts[block] = 1\n", "            pass\n")), "ref_count of a[0] is 0, expected 1"),
+    (but(("            self.counts[block] = 1\n",
      "            self.counts[block] += 2\n")), "ref_count of a[0] is 2, expected 1"),
-    (_but(("        return taken\n", "")), "returned None, expected a list of 1 block"),
-    (_but(("        return taken\n", "        return set(taken)\n")), "expected a list of 1 block"),
-    (_but(("        return taken\n",
+    (but(("        return taken\n", "")), "returned None, expected a list of 1 block"),
+    (but(("        return taken\n", "        return set(taken)\n")), "expected a list of 1 block"),
+    (but(("        return taken\n",
      "        return taken[0] if count == 1 else taken\n")), "expected a list of 1 block"),
-    (_but((_BACK, "            self.free.append(block)\n")), "Frees a block at the first release"),
-    (_but((_BACK, "")), "never becomes free again"),
-    (_but(("self.counts[block] -= 1", "self.counts[block] = 0")), "Frees a block at the first release"),
-    (_but((_OWNED, ""), ("if self.counts[block] == 0:\n                self.free",
+    (but((_BACK, "            self.free.append(block)\n")), "Frees a block at the first release"),
+    (but((_BACK, "")), "never becomes free again"),
+    (but(("self.counts[block] -= 1", "self.counts[block] = 0")), "Frees a block at the first release"),
+    (but((_OWNED, ""), ("if self.counts[block] == 0:\n                self.free",
      "if self.counts[block] <= 0:\n                self.free")),
      "the double free"),
-    (_but((_OWNED, "")), "The count goes below 0"),
-    (_but((_OWNED, '''        for block in blocks:
+    (but((_OWNED, "")), "The count goes below 0"),
+    (but((_OWNED, '''        for block in blocks:
             if self.counts[block] == 0:
                 raise UsageError("already free")
 ''')), "more often than it has owners"),
-    (_but((_OWNED, ""), ("            self.counts[block] -= 1", '''            if self.counts[block] == 0:
+    (but((_OWNED, ""), ("            self.counts[block] -= 1", '''            if self.counts[block] == 0:
                 raise UsageError("already free")
             self.counts[block] -= 1''')), "Refuses in the middle of the list"),
-    (_but((_OWNED, ""), ("            self.counts[block] -= 1", '''            if self.counts[block] == 0:
+    (but((_OWNED, ""), ("            self.counts[block] -= 1", '''            if self.counts[block] == 0:
                 continue
             self.counts[block] -= 1''')), "Passes over blocks that are free already"),
-    (_but((_OWNED, "        blocks = set(blocks)\n        if any(self.counts[b] == 0 for b in blocks):\n"
+    (but((_OWNED, "        blocks = set(blocks)\n        if any(self.counts[b] == 0 for b in blocks):\n"
      "            raise UsageError('free')\n")),
      "A block that is named twice loses two owners"),
-    (_but((_OWNED, _OWNED.replace("UsageError", "ValueError")), (_SHARED, _SHARED.replace("UsageError",
+    (but((_OWNED, _OWNED.replace("UsageError", "ValueError")), (_SHARED, _SHARED.replace("UsageError",
      "ValueError"))), "know UsageError"),
-    (_but((_OWNED, _OWNED.replace("UsageError", "ValueError"))), "raised ValueError, expected UsageError"),
-    (_but((_SHARED, "")), "Shares a block that is free"),
-    (_but((_SHARED + "        for block in blocks:\n"
+    (but((_OWNED, _OWNED.replace("UsageError", "ValueError"))), "raised ValueError, expected UsageError"),
+    (but((_SHARED, "")), "Shares a block that is free"),
+    (but((_SHARED + "        for block in blocks:\n"
      "            self.counts[block] += 1", '''        for block in blocks:
             if self.counts[block] == 0:
                 raise UsageError("free")
             self.counts[block] += 1''')), "have an owner too many"),
-    (_but(("            self.counts[block] += 1", "            self.counts[block] = 2")), "A third owner makes it 3"),
-    (_but(("            self.counts[block] += 1", "            pass")), "ref_count of a[0] is 1, expected 2"),
-    (_but(("    @property\n", "")), "num_free is a method"),
-    (_but(("        return len(self.free)", "        len(self.free)")), "num_free is None, expected 4"),
-    (_but(("        return self.counts[block]",
+    (but(("            self.counts[block] += 1", "            self.counts[block] = 2")), "A third owner makes it 3"),
+    (but(("            self.counts[block] += 1", "            pass")), "ref_count of a[0] is 1, expected 2"),
+    (but(("    @property\n", "")), "num_free is a method"),
+    (but(("        return len(self.free)", "        len(self.free)")), "num_free is None, expected 4"),
+    (but(("        return self.counts[block]",
      "        return self.counts")), "ref_count of a free block is [0, 0, 0, 0], expected 0"),
-    (_but(("        self.free = list(range(num_blocks))\n        self.counts = [0] * num_blocks",
+    (but(("        self.free = list(range(num_blocks))\n        self.counts = [0] * num_blocks",
            "        self.free.extend(range(num_blocks))\n        self.counts.extend([0] * num_blocks)"),
           ("    def __init__", "    free, counts = [], []\n\n    def __init__")),
      "create the lists in __init__"),
-    (_but(("        for block in blocks:\n            self.counts[block] -= 1\n" + _BACK, '''        while blocks:
+    (but(("        for block in blocks:\n            self.counts[block] -= 1\n" + _BACK, '''        while blocks:
             block = blocks.pop()
             self.counts[block] -= 1
             if self.counts[block] == 0:
                 self.free.append(block)
 ''')), "out of the list it was given"),
-    (_until("    def share"), "release() is not written yet. Right so far: take · each pool its own · take more"),
-    (_until("    def take") + "    def take(self, count):\n        ...\n", "take() is not written yet"),
-    (_until("    def release") + "    def release(self, blocks):\n        pass\n\n    def ref_count(self, block):\n"
+    (until("    def share"), "release() is not written yet. Right so far: take · each pool its own · take more"),
+    (until("    def take") + "    def take(self, count):\n        ...\n", "take() is not written yet"),
+    (until("    def release") + "    def release(self, blocks):\n        pass\n\n    def ref_count(self, block):\n"
      "        return self.counts[block]\n",
      "release() is not written yet"),
-    (_DICTIONARY.replace("self.used.get(block, 0)",
+    (DICTIONARY.replace("self.used.get(block, 0)",
      "self.used[block]"), "ref_count of a free block raised KeyError, expected 0"),
-    (_DICTIONARY.replace("    def __init__(self, num_blocks: int) -> None:",
+    (DICTIONARY.replace("    def __init__(self, num_blocks: int) -> None:",
      "    def __init__(self) -> None:\n        num_blocks = 4"),
      "TypeError"),
-    (_but(("        self.counts = [0] * num_blocks\n",
-     "        self.counts = [0] * num_blocks\n        self.out = []\n"),
-          ("        return taken\n",
-           "        self.out.clear()\n        self.out.extend(taken)\n        return self.out\n")),
-     "Returns the same list each time"),
-    (_but(("            raise OutOfBlocks(count, len(self.free))",
-     "            raise RuntimeError('no')")), "OutOfBlocks"),
-    (_but(("        if count > len(self.free):", "        if count > len(self.free) or not self.free:")),
-     "take(0) was refused, expected []: asking for none always works."),
-    (_but(("OutOfBlocks(count, len(self.free))", "OutOfBlocks(count, count - len(self.free))")),
-     "Next: free is what is free at that moment"),
-    (_but(("OutOfBlocks(count, len(self.free))", "OutOfBlocks(count - len(self.free), len(self.free))")),
-     "Says how many are missing"),
-    (_but(("        return taken\n", "        return tuple(taken)\n")), "Next: return a list."),
-    (_but(("        return taken\n", "        return taken[0] if count == 1 else taken\n")),
-     "Next: return a list, also for one block"),
-    (_but(("list(range(num_blocks))", "[]")), "Next: make all blocks free in __init__"),
-    (_but(("        for block in blocks:\n            if blocks.count(block) > self.counts[block]:\n"
-           "                raise UsageError(f\"block {block} has too few owners\")\n        for block in blocks:\n"
-           "            self.counts[block] -= 1\n            if self.counts[block] == 0:\n"
-           "                self.free.append(block)",
-           "        self.counts[blocks] -= 1\n        self.free.append(blocks)")),
-     "Next: blocks is a list: go through its items"),
-    (_but(("            self.counts[block] = 1\n", "            counts[block] = 1\n")), "Next: write self.counts"),
-    (_but(("    def take(self, count)", "    def take(self)"), ("        if count >",
-     "        count = 1\n        if count >")),
-     "Next: keep the parameters of take() as they were"),
-    (_DICTIONARY.replace("self.used.get(block, 0)", "self.used[block]"), "Next: let ref_count of a free block be 0"),
-    (_until("    def share") + "    def share(self, blocks):\n        ...\n\n    def release(self, blocks):\n"
-     "        ...\n\n"
-     "    def ref_count(self, block):\n        ...\n",
-     "release() is not written yet. Right so far: take · each pool its own · take more · too few blocks."),
-    (_until("    def share").replace("        if count > len(self.free):\n"
-     "            raise OutOfBlocks(count, len(self.free))\n", "")
-     + "    def share(self, blocks):\n        ...\n\n    def ref_count(self, block):\n        ...\n",
-     "Nothing looks whether there are enough blocks"),
 ]
