@@ -40,10 +40,13 @@ def paged_attention(
     Returns `[num_tokens, heads, value_dim]`, and with `return_lse` also the log of each softmax's sum (the sink's
     share included), `[num_tokens, heads]` fp32. A row that sees no key gives 0 and -inf (or the sink alone). Padding
     entries of `block_tables` are never read, and what lies beyond a sequence's length changes no bit of the result
-    (I6), NaN and infinities included. Shapes that do not fit, and block ids outside the pool, are refused with
-    `UsageError`.
+    (I6), NaN and infinities included. Shapes that do not fit, a window below 1, a soft cap that is not above 0, and
+    block ids outside the pool are refused with `UsageError`.
     """
+    if softcap is not None and not softcap > 0:
+        raise UsageError(f"a soft cap lies above 0, not at {softcap}; None is for none")
     if plan is None:
+        _refuse_shapes(query, key_pool, value_pool, sinks)
         plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
         _refuse_unknown_blocks(plan, window, key_pool.shape[0])
     scale = query.shape[-1] ** -0.5 if scale is None else scale
@@ -63,24 +66,37 @@ def paged_attention(
     return output if lse is None else (output, lse)
 
 
+def _refuse_shapes(query: Tensor, key_pool: Tensor, value_pool: Tensor, sinks: Tensor | None) -> None:
+    shapes = f"{tuple(query.shape)}, {tuple(key_pool.shape)} and {tuple(value_pool.shape)}"
+    if (
+        (query.dim(), key_pool.dim(), value_pool.dim()) != (3, 4, 4)
+        or not key_pool.shape[2]
+        or query.shape[1] % key_pool.shape[2]
+        or query.shape[2] != key_pool.shape[3]
+        or key_pool.shape[:3] != value_pool.shape[:3]
+    ):
+        raise UsageError(
+            "queries [tokens, heads, dim], keys [blocks, block_size, kv_heads, dim] and values [.., value_dim] "
+            f"do not fit: {shapes}"
+        )
+    if sinks is not None and sinks.shape != query.shape[1:2]:
+        raise UsageError(f"sinks are one number for each of {query.shape[1]} heads, not {tuple(sinks.shape)}")
+
+
 def _plan(query: Tensor, pool: Tensor, tables: Tensor, query_start: Tensor, context_lengths: Tensor) -> AttentionPlan:
     starts = query_start.tolist()
-    if query.dim() != 3 or pool.dim() != 4 or query.shape[1] % pool.shape[2]:
-        shapes = f"{tuple(query.shape)} and {tuple(pool.shape)}"
-        raise UsageError(
-            f"queries [tokens, heads, dim] and keys [blocks, block_size, kv_heads, dim] do not fit: {shapes}"
-        )
     if (
         not starts
         or starts[0]
         or starts[-1] != len(query)
+        or starts != sorted(starts)
         or not len(starts) - 1 == len(tables) == len(context_lengths)
     ):
         raise UsageError(f"query_start {starts} does not cut {len(query)} rows into {len(tables)} sequences")
     lengths = [stop - start for start, stop in zip(starts, starts[1:], strict=False)]
     contexts = context_lengths.tolist()
     short = max(contexts, default=0) > tables.shape[1] * pool.shape[1]
-    if short or min(lengths, default=0) < 0 or min(contexts, default=0) < 0:
+    if short or min(contexts, default=0) < 0:
         raise UsageError(f"context lengths {contexts} do not fit tables of {tables.shape[1]} blocks of {pool.shape[1]}")
     return AttentionPlan(tables.cpu().numpy(), lengths, contexts, pool.shape[1], query.device)
 

@@ -28,8 +28,12 @@ def write_kv(key_pool: Tensor, value_pool: Tensor, key: Tensor, value: Tensor, s
 
     key_pool, value_pool: `[num_blocks, block_size, kv_heads, head_dim]`; key, value: `[num_tokens, kv_heads,
     head_dim]`; slots: `[num_tokens]` int64, `block * block_size + offset`. A slot of -1 writes nothing (torch would
-    take it for the last slot). A slot beyond the pool is refused with `UsageError` before anything is written.
+    take it for the last slot). A slot beyond the pool, and shapes that do not fit, are refused with `UsageError` before
+    anything is written.
     """
+    for pool, rows in ((key_pool, key), (value_pool, value)):
+        if rows.shape != (len(slots), *pool.shape[2:]) or pool.shape[:2] != key_pool.shape[:2]:
+            raise UsageError(f"{tuple(rows.shape)} does not fit {len(slots)} slots of a pool {tuple(pool.shape)}")
     capacity = key_pool.shape[0] * key_pool.shape[1]
     if len(slots) and int(slots.max()) >= capacity:
         raise UsageError(f"slot {int(slots.max())} does not exist: the pool has slots 0 to {capacity - 1}")

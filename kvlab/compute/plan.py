@@ -14,6 +14,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from kvlab.errors import UsageError
+
 SLACK = 4000  # padded work, in units of `_work`, that costs about as much as one more group
 
 MOST_KEYS = 2048  # keys gathered for one group, so that they are still in the processor's cache when they are attended
@@ -81,8 +83,10 @@ class AttentionPlan:
         self._groups: dict[int | None, list[Group]] = {}
 
     def groups(self, window: int | None = None) -> list[Group]:
-        """The groups for layers that see the last `window` tokens (None: all)."""
+        """The groups for layers that see the last `window` (>= 1) tokens (None: all)."""
         if window not in self._groups:
+            if window is not None and window < 1:
+                raise UsageError(f"a window has at least 1 token, the one that looks, not {window}")
             self._groups[window] = [self._group(members, window) for members in self._members(window)]
         return self._groups[window]
 

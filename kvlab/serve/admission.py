@@ -27,37 +27,33 @@ class NeverFits(UsageError):
 
 
 class Promises:
-    """Blocks promised to running requests, out of `num_blocks` of `block_size` slots."""
+    """Blocks promised to running requests, out of `num_blocks` of `block_size` slots.
+
+    What is promised is counted anew from those who run, so that it cannot drift from them.
+    """
 
     def __init__(self, num_blocks: int, block_size: int, max_positions: int | None = None) -> None:
         self.num_blocks, self.block_size, self.max_positions = num_blocks, block_size, max_positions
-        self.total = 0
 
     def needed(self, prompt: int, max_new_tokens: int) -> int:
         """Blocks that a request of so many tokens may need; `NeverFits` if it can never have them, or its positions."""
         kept = prompt + max_new_tokens - 1
         blocks = blocks_needed(kept, self.block_size)
+        if self.max_positions is not None and kept > self.max_positions:
+            raise NeverFits("positions of the model", kept, self.max_positions)
         if blocks > self.num_blocks:
             what = f"blocks of {self.block_size} slots ({prompt} + {max_new_tokens} tokens)"
             raise NeverFits(what, blocks, self.num_blocks)
-        if self.max_positions is not None and kept > self.max_positions:
-            raise NeverFits("positions of the model", kept, self.max_positions)
         return blocks
 
-    def make(self, generation: Generation) -> bool:
-        """Promise a request its blocks if that can be kept; whether it was."""
-        if self.total + generation.promised > self.num_blocks:
-            return False
-        self.total += generation.promised
-        return True
-
-    def end(self, generation: Generation) -> None:
-        """The request has ended, and with it the promise."""
-        self.total -= generation.promised
+    def allow(self, generation: Generation, running: list[Generation]) -> bool:
+        """Whether a request can be promised its blocks beside those who run."""
+        return self._total(running) + generation.promised <= self.num_blocks
 
     def check(self, running: list[Generation]) -> None:
-        """What is promised is the sum over `running`, and not more than there is (I10)."""
-        promised = sum(generation.promised for generation in running)
-        if promised != self.total or promised > self.num_blocks:
-            detail = f"{promised} blocks are promised ({self.total} counted), there are {self.num_blocks}"
-            raise InvariantBroken("I10", detail)
+        """No more is promised to `running` than there is (I10)."""
+        if self._total(running) > self.num_blocks:
+            raise InvariantBroken("I10", f"{self._total(running)} blocks are promised, there are {self.num_blocks}")
+
+    def _total(self, running: list[Generation]) -> int:
+        return sum(generation.promised for generation in running)

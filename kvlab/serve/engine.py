@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import index
 from time import perf_counter
 
 from transformers import PreTrainedModel
@@ -28,8 +29,9 @@ class Engine:
     """Serves one Hugging Face causal language model (see `PagedModel` for which) from a pool of `num_blocks` blocks.
 
     max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token
-    each, and prompts share what is left, in chunks. manager: a stand-in for `BlockManager`; attention: for
-    `paged_attention`; both may be a learner's. checked: `check()` runs after every step.
+    each, and prompts share what is left, in chunks. manager: a stand-in for `BlockManager`, of as many blocks of the
+    same size, else `UsageError`; attention: for `paged_attention`; both may be a learner's. checked: `check()` runs
+    after every step.
     """
 
     def __init__(
@@ -47,15 +49,20 @@ class Engine:
     ) -> None:
         if max_running < 1 or token_budget < 1:
             raise UsageError(f"at least 1 request and 1 token a step, not {max_running} and {token_budget}")
-        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, fill=fill)
         self.manager = manager if manager is not None else BlockManager(num_blocks, block_size)
+        managed = self.manager.pool.num_blocks, self.manager.block_size
+        if managed != (num_blocks, block_size):
+            raise UsageError(
+                f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
+            )
+        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, fill=fill)
         self.num_blocks, self.block_size = num_blocks, block_size
         self.max_running, self.token_budget, self.checked = max_running, token_budget, checked
         self.waiting: deque[Generation] = deque()
         self.running: list[Generation] = []
         self.steps = self.projected_tokens = 0
         self.planning_seconds = self.step_seconds = 0.0
-        self._promises = Promises(num_blocks, block_size, self.paged.max_positions)
+        self._promises = Promises(self.manager.pool.num_free, block_size, self.paged.max_positions)
         self._ids = itertools.count()
 
     def submit(
@@ -73,7 +80,7 @@ class Engine:
         prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
         stop: sequences of ids that do. request_id: by default a number of its own.
         """
-        prompt = [int(token) for token in prompt]
+        prompt, max_new_tokens = [int(token) for token in prompt], index(max_new_tokens)
         if not prompt or max_new_tokens < 1:
             raise UsageError(
                 f"a request has at least 1 token and asks for at least 1, not {len(prompt)} and {max_new_tokens}"
@@ -82,12 +89,14 @@ class Engine:
             raise UsageError(
                 f"token ids go from 0 to {self.paged.vocab_size - 1}; the prompt has {min(prompt)} to {max(prompt)}"
             )
-        request_id = next(self._ids) if request_id is None else request_id
-        if any(request_id == other.id for other in itertools.chain(self.waiting, self.running)):
+        taken = {other.id for other in itertools.chain(self.waiting, self.running)}
+        if request_id in taken:
             raise UsageError(f"a request {request_id!r} is there already")
+        if request_id is None:
+            request_id = next(number for number in self._ids if number not in taken)
         promised = self._promises.needed(len(prompt), max_new_tokens)
-        ends = self.paged.eos if eos is None else frozenset(eos)
-        endings = [tuple(ending) for ending in stop if len(ending)]
+        ends = self.paged.eos if eos is None else frozenset(map(int, eos))
+        endings = [tuple(map(int, ending)) for ending in stop if len(ending)]
         generation = Generation(request_id, prompt, max_new_tokens, sampling, ends, endings, promised)
         self.waiting.append(generation)
         return generation
@@ -104,6 +113,7 @@ class Engine:
         slots.
         """
         began = perf_counter()
+        self._retire()  # whoever ended in a step that was interrupted before it could
         self._admit()
         chosen = self._choose()
         if not chosen:
@@ -112,11 +122,12 @@ class Engine:
         self.planning_seconds += perf_counter() - began
         logits = self.paged.forward(batch)
         sampled = [generation for generation, count in chosen if count == generation.pending]
-        tokens = sample(logits, [g.sampling for g in sampled], [g.draws for g in sampled]) if sampled else []
-        for generation, count in chosen:
-            generation.computed += count
+        tokens = sample(logits, [g.sampling for g in sampled], [g.draw for g in sampled]) if sampled else []
         for generation, token in zip(sampled, tokens, strict=True):
-            generation.accept(token)
+            if not generation.finished:  # it may have been aborted while the model ran
+                generation.accept(token)
+        for generation, count in chosen:  # last: what is not counted as computed is run again
+            generation.computed += count
         self._retire()
         self.steps += 1
         self.projected_tokens += batch.plan.num_tokens
@@ -131,7 +142,10 @@ class Engine:
             self.step()
 
     def stream(self, generation: Generation) -> Iterator[int]:
-        """The generation's tokens as they come. The engine steps for all its requests when one is missing."""
+        """The generation's tokens as they come. The engine steps for all its requests when one is missing.
+
+        One that has not ended and is not this engine's is refused with `UsageError`.
+        """
         sent = 0
         while True:
             yield from generation.tokens[sent:]
@@ -139,12 +153,17 @@ class Engine:
             if generation.finished and sent == len(generation.tokens):
                 return
             if not generation.finished:
+                self._refuse_stranger(generation)
                 self.step()
 
     def abort(self, generation: Generation) -> None:
-        """End a generation now and give its blocks back. One that has ended already stays as it is."""
+        """End a generation now and give its blocks back. One that has ended already stays as it is.
+
+        One that has not ended and is not this engine's is refused with `UsageError`.
+        """
         if generation.finished:
             return
+        self._refuse_stranger(generation)
         generation.reason = "aborted"
         if generation in self.waiting:
             self.waiting.remove(generation)
@@ -155,17 +174,18 @@ class Engine:
         self.manager.check()
         for generation in self.running:
             tokens = self.manager.num_tokens(generation.id)
-            if tokens != generation.placed or not generation.computed <= generation.placed <= generation.length:
-                counts = f"{generation.placed} placed, {generation.computed} computed, {generation.length} in all"
+            if not generation.computed <= tokens <= generation.length:
+                counts = f"{generation.computed} computed, {generation.length} in all"
                 raise InvariantBroken("I3", f"request {generation.id!r}: {tokens} tokens in the table, {counts}")
         self._promises.check(self.running)
 
     def _admit(self) -> None:
         """Move requests from waiting to running, oldest first, while every promise can be kept."""
-        while self.waiting and len(self.running) < self.max_running and self._promises.make(self.waiting[0]):
-            generation = self.waiting.popleft()
-            self.manager.admit(generation.id, 0)
-            self.running.append(generation)
+        while self.waiting and len(self.running) < self.max_running:
+            if not self._promises.allow(self.waiting[0], self.running):
+                return
+            self.manager.admit(self.waiting[0].id, 0)
+            self.running.append(self.waiting.popleft())
 
     def _choose(self) -> list[tuple[Generation, int]]:
         """Who runs how many tokens: decoding requests one each, then prompts with what is left, oldest first."""
@@ -184,12 +204,11 @@ class Engine:
         rows: list[Row] = []
         for generation, count in chosen:
             start, stop = generation.computed, generation.computed + count
-            if generation.placed + 1 == stop and count == 1:
+            missing = stop - self.manager.num_tokens(generation.id)
+            if missing == count == 1:
                 slots = [self.manager.append(generation.id)]
-                generation.placed = stop
             else:  # a chunk, or tokens that have their slots from a step that failed
-                self.manager.extend(generation.id, max(0, stop - generation.placed))
-                generation.placed = max(stop, generation.placed)
+                self.manager.extend(generation.id, max(0, missing))
                 slots = self.manager.slots(generation.id, start, stop).tolist()
             table = self.manager.table(generation.id)
             if self.checked and slots != slot_mapping(table, start, stop, self.block_size):
@@ -204,4 +223,7 @@ class Engine:
         for generation in [generation for generation in self.running if generation.finished]:
             self.running.remove(generation)
             self.manager.free(generation.id)
-            self._promises.end(generation)
+
+    def _refuse_stranger(self, generation: Generation) -> None:
+        if generation not in self.running and generation not in self.waiting:
+            raise UsageError(f"request {generation.id!r} neither waits nor runs in this engine")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -56,29 +57,33 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, raw: bool = False) -
 def stream_text(tokenizer: PreTrainedTokenizerBase, tokens: Iterable[int]) -> Iterator[str]:
     """Pieces of text as tokens come. A piece is held back while its last character is incomplete.
 
-    Everything since the last piece that ended a line is decoded again each time, since a token's text may depend on
-    those before it.
+    The tokens of the piece before are decoded again with it, since a token's text may depend on what stands before:
+    many tokenizers drop a space where a text begins.
     """
+
+    def text_of(ids: list[int]) -> str:
+        return str(tokenizer.decode(ids, skip_special_tokens=True))
+
+    before: list[int] = []
     pending: list[int] = []
-    printed = ""
     for token in tokens:
         pending.append(token)
-        text = str(tokenizer.decode(pending, skip_special_tokens=True))
-        if text.endswith("\N{REPLACEMENT CHARACTER}"):
-            continue
-        yield text[len(printed) :]
-        pending, printed = ([], "") if text.endswith("\n") else (pending, text)
-    yield str(tokenizer.decode(pending, skip_special_tokens=True))[len(printed) :]
+        text = text_of(before + pending)
+        if not text.endswith("\N{REPLACEMENT CHARACTER}"):
+            yield text[len(text_of(before)) :]
+            before, pending = pending, []
+    yield text_of(before + pending)[len(text_of(before)) :]
 
 
 def generate(
     model: PreTrainedModel, ids: list[int], max_new_tokens: int | None = None, sampling: Sampling | None = None
 ) -> Iterator[int]:
     """Token ids of one answer, as they come, from a pool just large enough. By default, all there is room for."""
-    room = getattr(model.config, "max_position_embeddings", None) or len(ids) + DEFAULT_NEW_TOKENS
+    room = getattr(model.config, "max_position_embeddings", None) or math.inf
     if max_new_tokens is None:
-        max_new_tokens = max(1, min(DEFAULT_NEW_TOKENS, room - len(ids)))
-    engine = Engine(model, max(1, blocks_needed(len(ids) + max(1, max_new_tokens), BLOCK_SIZE)), BLOCK_SIZE)
+        max_new_tokens = int(max(1, min(DEFAULT_NEW_TOKENS, room - len(ids))))
+    most = int(max(1, min(len(ids) + max_new_tokens, room)))  # the engine refuses more: no memory is asked for it
+    engine = Engine(model, blocks_needed(most, BLOCK_SIZE), BLOCK_SIZE)
     yield from engine.stream(engine.submit(ids, max_new_tokens, sampling or Sampling()))
 
 

@@ -90,8 +90,9 @@ class PagedModel:
         arguments = inspect.signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in arguments else "past_key_values"
         self._keeps_logits = "logits_to_keep" in arguments
-        parts: list[Any] = [part for part in model.modules() if hasattr(part, "config")]
-        self._configs = list({id(part.config): part.config for part in parts}.values())
+        self._parts: list[Any] = list(model.modules())
+        configs = [part.config for part in self._parts if hasattr(part, "config")]
+        self._configs = list({id(config): config for config in configs}.values())
         self._probe()
 
     @property
@@ -135,7 +136,7 @@ class PagedModel:
     def _borrowed(self) -> Iterator[None]:
         """The model set to our attention and to evaluation, and put back."""
         before = [config._attn_implementation_internal for config in self._configs]
-        training = [part for part in self.model.modules() if part.training] if self.model.training else []
+        training = [part for part in self._parts if part.training]
         try:
             for config in self._configs:
                 config._attn_implementation_internal = ATTENTION

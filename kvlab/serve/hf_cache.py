@@ -33,7 +33,9 @@ class GenerateCache(Cache):
     ) -> None:
         super().__init__(layers=[])
         self.memory = PagedCache(num_blocks, block_size, fill=fill)
-        self.pool = pool or BlockPool(num_blocks)
+        self.pool = pool if pool is not None else BlockPool(num_blocks)
+        if self.pool.num_blocks > num_blocks:
+            raise UsageError(f"the pool names {self.pool.num_blocks} blocks, the cache has {num_blocks}")
         self.block_size = block_size
         self.tables: list[list[int]] = []
         self.length = 0
@@ -54,17 +56,16 @@ class GenerateCache(Cache):
 
     def grow(self, rows: int, length: int) -> None:
         """Make room for `length` tokens in each of `rows` tables. The first layer of a step does it for all of them."""
-        if not self.tables:
-            self.tables = [[] for _ in range(rows)]
-        if rows != len(self.tables):
-            raise UsageError(f"the cache holds {len(self.tables)} rows, and was given {rows}")
+        tables = self.tables or [[] for _ in range(rows)]
+        if rows != len(tables):
+            raise UsageError(f"the cache holds {len(tables)} rows, and was given {rows}")
         if length <= self.length:
             return
         shared = self._shared_last_blocks()
         missing = blocks_needed(length, self.block_size) - blocks_needed(self.length, self.block_size)
         fresh = self.pool.take(sum(shared.values()) + missing * rows)
-        pairs = []
-        for table in self.tables:
+        self.tables, pairs = tables, []
+        for table in tables:
             if table and shared[table[-1]]:  # all holders but one get a copy of their own
                 shared[table[-1]] -= 1
                 pairs.append((table[-1], fresh.pop()))

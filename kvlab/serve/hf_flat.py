@@ -102,6 +102,7 @@ class _Expanded:
         begin = np.cumsum(contexts) - contexts
         position = np.arange(int(contexts.sum())) - np.repeat(begin, contexts)
         block = batch.plan.tables[np.repeat(np.arange(len(contexts)), contexts), position // block_size]
+        block = block.astype(np.int64)  # tables are int32, slots need not fit that
         device = batch.slots.device
         self.slots = torch.from_numpy(block * block_size + position % block_size).to(device)
         tables = begin[:, None] + np.arange(max(1, int(contexts.max())))

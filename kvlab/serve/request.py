@@ -15,7 +15,8 @@ class Generation:
 
     prompt: token ids. max_new_tokens: at most so many are generated. eos: ids that end it; the one that does is kept in
     `tokens`. stop: sequences of ids that end it when `tokens` ends with one of them. reason: "eos", "stop", "length" or
-    "aborted". placed: tokens that have a slot; computed: tokens whose keys and values are in the pools.
+    "aborted". computed: tokens whose keys and values are in the pools. draw: the random number in [0, 1) that chooses
+    the next token; it stays until that token is accepted, so that a step can be repeated.
     """
 
     id: Hashable
@@ -27,11 +28,11 @@ class Generation:
     promised: int = 0
     tokens: list[int] = field(default_factory=list)
     reason: str | None = None
-    placed: int = 0
     computed: int = 0
 
     def __post_init__(self) -> None:
-        self.draws = random.Random(self.sampling.seed)
+        self._random = random.Random(self.sampling.seed)
+        self.draw = self._random.random()
 
     @property
     def finished(self) -> bool:
@@ -58,6 +59,7 @@ class Generation:
     def accept(self, token: int) -> None:
         """Add a token that was sampled, and end if it is the last."""
         self.tokens.append(token)
+        self.draw = self._random.random()
         if token in self.eos:
             self.reason = "eos"
         elif any(tuple(self.tokens[-len(ending) :]) == ending for ending in self.stop):

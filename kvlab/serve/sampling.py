@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,10 +27,10 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.temperature >= 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
+        if not 0 <= self.temperature < math.inf or self.top_k < 0 or not 0 < self.top_p <= 1:
             raise UsageError(
                 f"temperature {self.temperature}, top_k {self.top_k}, top_p {self.top_p}: "
-                "the first two cannot be negative, the last lies above 0 and up to 1"
+                "the first two cannot be negative or infinite, the last lies above 0 and up to 1"
             )
 
     @property
@@ -41,16 +41,15 @@ class Sampling:
 
 GREEDY = Sampling()
 
+SMALLEST = torch.finfo(torch.float32).tiny  # a temperature below it would be 0 in fp32
 
-def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[random.Random]) -> list[int]:
-    """One token for each row of `logits` `[rows, vocab]`, by that row's settings and its own random numbers.
 
-    A row that is sampled takes exactly one number from its `draws`, and no other row's.
-    """
+def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[float]) -> list[int]:
+    """One token for each row of `logits` `[rows, vocab]`, by its own settings and random number in [0, 1)."""
     tokens: list[int] = logits.argmax(-1).tolist()
     rows = [i for i, setting in enumerate(settings) if not setting.greedy]
     if rows:
-        chosen = _sampled(logits[rows].float(), [settings[i] for i in rows], [draws[i].random() for i in rows])
+        chosen = _sampled(logits[rows].float(), [settings[i] for i in rows], [draws[i] for i in rows])
         for i, token in zip(rows, chosen, strict=True):
             tokens[i] = token
     return tokens
@@ -58,7 +57,8 @@ def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[random.
 
 def _sampled(logits: Tensor, settings: list[Sampling], uniform: list[float]) -> list[int]:
     """Inverse transform sampling over the tokens sorted by probability, all rows at once."""
-    scores, order = (logits / _column(logits, [s.temperature for s in settings])).sort(
+    logits = logits - logits.amax(-1, keepdim=True)  # the best is at 0, so a tiny temperature cannot make two infinite
+    scores, order = (logits / _column(logits, [max(s.temperature, SMALLEST) for s in settings])).sort(
         dim=-1, descending=True, stable=True
     )
     rank = torch.arange(logits.shape[-1], device=logits.device)

@@ -111,7 +111,15 @@ def test_a_block_outside_the_pool_is_refused_by_name():
     [
         ({"start": torch.tensor([0, 2])}, "does not cut"),
         ({"start": torch.tensor([0, 1, 3])}, "does not cut"),
+        ({"start": torch.tensor([0, 4, 3]), "lengths": torch.tensor([9, 9]), "tables": 2}, "does not cut"),
         ({"heads": 5}, "do not fit"),
+        ({"value_pool": torch.zeros(2, 4, 2, 8)}, "do not fit"),
+        ({"value_pool": torch.zeros(6, 4, 1, 8)}, "do not fit"),
+        ({"key_pool": torch.zeros(6, 4, 2, 6)}, "do not fit"),
+        ({"options": {"sinks": torch.zeros(3)}}, r"each of 4 heads, not \(3,\)"),
+        ({"options": {"window": 0}}, "at least 1 token, the one that looks, not 0"),
+        ({"options": {"window": -2, "return_lse": True}}, "at least 1 token, the one that looks, not -2"),
+        ({"options": {"softcap": 0.0}}, "above 0, not at 0.0"),
         ({"lengths": torch.tensor([1000])}, "context lengths"),
         ({"lengths": torch.tensor([-1])}, "context lengths"),
     ],
@@ -119,9 +127,11 @@ def test_a_block_outside_the_pool_is_refused_by_name():
 def test_arguments_that_do_not_fit_are_refused(change, says):
     batch = Paged([9], block_size=4)
     query, start = batch.queries([3], change.get("heads", 4))
-    batch.lengths = change.get("lengths", batch.lengths)
+    batch.tables = batch.tables.repeat(change.get("tables", 1), 1)
+    for name in ("lengths", "key_pool", "value_pool"):
+        setattr(batch, name, change.get(name, getattr(batch, name)))
     with pytest.raises(UsageError, match=says):
-        run(batch, query, change.get("start", start))
+        run(batch, query, change.get("start", start), **change.get("options", {}))
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 16, 17])

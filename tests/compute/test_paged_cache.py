@@ -33,6 +33,14 @@ def test_a_slot_beyond_the_pool_is_refused_and_nothing_is_written():
     assert not pools[0].any() and not pools[1].any()
 
 
+@pytest.mark.parametrize("value", [(2, 1, 3), (2, 3, 2), (3, 2, 3), (2, 6)])
+def test_keys_and_values_that_do_not_fit_the_pools_are_refused_and_nothing_is_written(value):
+    pools = torch.zeros(2, 4, 2, 3), torch.zeros(2, 4, 2, 3)
+    with pytest.raises(UsageError, match=r"does not fit 2 slots of a pool \(2, 4, 2, 3\)"):
+        write_kv(*pools, torch.ones(2, 2, 3), torch.ones(value), torch.tensor([0, 5]))
+    assert not pools[0].any() and not pools[1].any()
+
+
 def test_sources_are_read_before_targets_are_written():
     pool = torch.arange(4.0).view(4, 1, 1, 1).clone()
     copy_blocks(pool, [(0, 1), (1, 2), (2, 0)])

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from kvlab.compute import paged_attention
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockManager, blocks_needed
+from kvlab.memory import BlockManager, BlockPool, blocks_needed
 from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.request import Generation
-from kvlab.serve.sampling import Sampling
+from kvlab.serve.sampling import Sampling, sample
 from tests.serve.models import VOCAB, greedy, prompt, tiny
 
 B = 4
@@ -185,6 +185,20 @@ def test_an_abort_frees_blocks_at_once_and_ends_a_stream():
     assert serving.step() == []
 
 
+def test_an_abort_while_the_model_runs_gives_no_further_token():
+    serving = engine()
+    aborted, other = serving.submit(PROMPTS[4], 2), serving.submit(PROMPTS[5], 6)
+    serving.step()
+    hook = tiny("llama").model.layers[0].register_forward_hook(lambda *_: serving.abort(aborted))
+    try:
+        serving.step()
+    finally:
+        hook.remove()
+    assert (aborted.tokens, aborted.reason) == (expected()[4][:1], "aborted")
+    serving.run()
+    assert other.tokens == expected()[5][:6] and idle(serving)
+
+
 def test_a_step_that_fails_loses_no_token_and_doubles_none():
     serving = engine()
     asked = [serving.submit(ids, 8) for ids in PROMPTS[2:6]]
@@ -204,6 +218,103 @@ def test_a_step_that_fails_loses_no_token_and_doubles_none():
             if calls.random() < 0.3:  # meanwhile another comes, and the chunks are cut elsewhere
                 serving.token_budget = calls.randint(3, 12)
     assert [g.tokens for g in asked] == [want[:8] for want in expected()[2:6]] and idle(serving)
+
+
+@pytest.mark.parametrize("where", ["before a token", "after a token", "after sampling"])
+def test_a_step_interrupted_anywhere_repeats_its_random_numbers_and_ends_where_it_should(monkeypatch, where):
+    setting, serving, calls = Sampling(temperature=1.5, seed=3), engine(), random.Random(1)
+    calm = engine()
+    want = [calm.submit(ids, 6, setting) for ids in PROMPTS[2:5]]
+    calm.run()
+    asked = [serving.submit(ids, 6, setting) for ids in PROMPTS[2:5]]
+
+    def unreliable(function, late):
+        def call(*arguments):
+            result = function(*arguments) if late else None
+            if calls.random() < 0.3:
+                raise KeyboardInterrupt
+            return result if late else function(*arguments)
+
+        return call
+
+    if where == "after sampling":
+        monkeypatch.setattr("kvlab.serve.engine.sample", unreliable(sample, late=True))
+    else:
+        monkeypatch.setattr(Generation, "accept", unreliable(Generation.accept, late=where == "after a token"))
+    interrupted = 0
+    while serving.has_work:
+        try:
+            serving.step()
+        except KeyboardInterrupt:
+            interrupted += 1
+            serving.check()
+    assert interrupted and [g.tokens for g in asked] == [g.tokens for g in want] and idle(serving)
+
+
+def test_a_manager_that_fails_to_admit_costs_no_request_and_no_promise():
+    class Moody(BlockManager):
+        failed = False
+
+        def admit(self, seq_id, num_tokens):
+            if not self.failed:
+                self.failed = True
+                raise RuntimeError("not now")
+            return super().admit(seq_id, num_tokens)
+
+    serving = engine(manager=Moody(40, B))
+    generation = serving.submit(PROMPTS[4], 5)
+    with pytest.raises(RuntimeError, match="not now"):
+        serving.step()
+    serving.check()
+    serving.run()
+    assert generation.tokens == expected()[4][:5] and idle(serving)
+
+
+def test_a_manager_of_other_blocks_than_the_pools_is_refused_with_both_sizes():
+    for manager in (BlockManager(40, 8), BlockManager(41, B)):
+        with pytest.raises(UsageError, match=r"the manager has 4[01] blocks of [84] slots, the engine 40 of 4"):
+            engine(manager=manager)
+
+
+def test_blocks_that_a_manager_cannot_give_are_not_promised():
+    serving = engine(4, manager=BlockManager(BlockPool(4, null_block=True), B))
+    with pytest.raises(NeverFits, match="may need 4 blocks .* there are 3"):
+        serving.submit(prompt(9), 5)
+    generation = serving.submit(prompt(9), 4)
+    serving.run()
+    assert generation.tokens == greedy(tiny("llama"), prompt(9), 4)
+
+
+def test_a_number_that_a_caller_took_as_a_name_is_not_given_to_another():
+    serving = engine()
+    named = serving.submit([5], 2, request_id=0)
+    assert [serving.submit([5], 2).id for _ in range(2)] == [1, 2] and named.id == 0
+    with pytest.raises(TypeError, match="unhashable"):
+        serving.submit([5], 2, request_id=[1])
+    with pytest.raises(TypeError, match="integer"):
+        serving.submit([5], 2.5)
+    serving.run()
+    assert idle(serving)
+
+
+def test_end_tokens_and_stop_sequences_may_be_tensors():
+    want = expected()[4]
+    serving = engine()
+    by_eos = serving.submit(PROMPTS[4], 12, eos=torch.tensor(want[:1]))
+    by_stop = serving.submit(PROMPTS[4], 12, stop=[torch.tensor(want[:2])])
+    serving.run()
+    assert (by_eos.tokens, by_eos.reason) == (want[:1], "eos")
+    assert (by_stop.tokens, by_stop.reason) == (want[: len(by_stop.tokens)], "stop") and len(by_stop.tokens) == 2
+
+
+def test_a_request_of_another_engine_is_refused_and_not_waited_for():
+    mine, other = engine(), engine()
+    foreign = other.submit(PROMPTS[0], 3)
+    for use in (lambda: next(mine.stream(foreign)), lambda: mine.abort(foreign)):
+        with pytest.raises(UsageError, match="request 0 neither waits nor runs in this engine"):
+            use()
+    other.run()
+    assert list(mine.stream(foreign)) == expected()[0][:3]  # it has ended: nothing has to be run
 
 
 def test_seeded_sampling_is_reproducible_alone_and_in_company_and_seeds_differ():

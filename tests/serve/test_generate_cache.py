@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
-from kvlab.memory import blocks_needed
+from kvlab.memory import BlockPool, blocks_needed
 from kvlab.serve.hf_cache import GenerateCache
 from tests.serve.models import CONFIGS, NO_SDPA, attention, prompt, tiny
 
@@ -77,6 +77,19 @@ def test_a_pool_that_is_too_small_says_so_and_keeps_its_tables():
     assert cache.blocks_used == 0 and cache.get_seq_length() == 0
     again = model.generate(input_ids=torch.tensor([IDS[1]]), max_new_tokens=9, do_sample=False, cache=cache)
     assert torch.equal(again, model.generate(input_ids=torch.tensor([IDS[1]]), max_new_tokens=9, do_sample=False))
+
+
+def test_a_first_step_that_does_not_fit_leaves_no_rows_behind():
+    cache = GenerateCache(2, B)
+    with pytest.raises(OutOfBlocks):
+        cache.update(torch.zeros(2, 1, 8, 2), torch.zeros(2, 1, 8, 2), 0)
+    assert cache.tables == [] and cache.blocks_used == 0
+    cache.update(torch.zeros(1, 1, 8, 2), torch.zeros(1, 1, 8, 2), 0)
+
+
+def test_a_pool_that_names_more_blocks_than_there_are_is_refused():
+    with pytest.raises(UsageError, match="the pool names 9 blocks, the cache has 8"):
+        GenerateCache(8, B, pool=BlockPool(9))
 
 
 def test_rows_move_by_counting_and_a_shared_block_is_copied_when_written():

@@ -77,10 +77,21 @@ def test_a_character_of_several_tokens_is_printed_once_it_is_complete(folder):
     assert "".join(stream_text(tokenizer, ids[:2])) == "a\ufffd"  # cut short by the token limit: shown as it is
 
 
+def test_spaces_at_the_start_of_a_line_are_kept_where_a_tokenizer_drops_the_first_of_a_text():
+    words = ["▁", "▁a", "\n", "b"]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="b"))
+    tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    ids = [1, 2, 0, 1, 3, 2, 1, 1]
+    assert fast.decode([1]) == "a" and fast.decode(ids) == "a\n  ab\n a a"
+    assert "".join(stream_text(fast, ids)) == "a\n  ab\n a a"
+
+
 def test_what_cannot_be_done_is_said_in_a_sentence(folder, capsys):
     for arguments, says in (
         (["hi", "--model", str(folder / "nothing")], "could be loaded"),
         (["hi", "--model", str(folder), "--max-new-tokens", "5000"], "positions of the model, and there are 256"),
+        (["hi", "--model", str(folder), "--max-new-tokens", str(10**12)], "positions of the model, and there are 256"),
         (["hi", "--model", str(folder), "--temperature", "-1"], "cannot be negative"),
         (["", "--model", str(folder)], "at least 1 token"),
     ):

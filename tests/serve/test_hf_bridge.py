@@ -12,6 +12,7 @@ from transformers import (
     BertModel,
     BloomConfig,
     GPT2Config,
+    GPT2LMHeadModel,
     LlamaForCausalLM,
     MambaConfig,
     T5Config,
@@ -23,6 +24,7 @@ from kvlab.errors import UsageError
 from kvlab.memory import BlockManager
 from kvlab.serve.batch import Row, flatten
 from kvlab.serve.hf import PagedModel
+from kvlab.serve.hf_flat import _Expanded
 from kvlab.serve.hf_support import Unsupported
 from tests.serve.models import COMMON, CONFIGS, greedy, prompt, tiny
 from tests.serve.running import decode, shuffled
@@ -145,6 +147,22 @@ def test_the_model_is_as_it_was_after_a_step_that_worked_and_after_one_that_fail
     hook.remove()
     assert unchanged() and paged._step.batch is None
     assert len(greedy(model.eval(), [5, 6], 3)) == 3
+
+
+def test_a_part_of_the_model_in_training_drops_nothing_out_and_is_left_so():
+    model = GPT2LMHeadModel(CONFIGS["gpt2"]()).eval()
+    model.generation_config.eos_token_id = None
+    want = greedy(model, prompt(5), 6)
+    model.transformer.h[0].train()
+    before = [part.training for part in model.modules()]
+    assert decode(PagedModel(model, 8, 4), shuffled(8, 4, 0), [prompt(5)], 6) == [want]
+    assert [part.training for part in model.modules()] == before and any(before)
+
+
+def test_slots_of_latents_may_lie_beyond_two_to_the_31():
+    far = 2**29 + 1
+    expanded = _Expanded(flatten([Row([5] * 6, 0, [far, 2], [-1] * 6)], 4), 4)
+    assert expanded.slots.tolist() == [4 * far, 4 * far + 1, 4 * far + 2, 4 * far + 3, 8, 9]
 
 
 def test_a_row_writes_its_slots_and_no_others_and_minus_one_none():
