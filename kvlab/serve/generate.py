@@ -17,6 +17,7 @@ from kvlab.errors import KVLabError
 from kvlab.memory import blocks_needed
 
 from .engine import Engine
+from .hf_support import max_positions
 from .sampling import Sampling
 
 BLOCK_SIZE = 16
@@ -79,7 +80,7 @@ def generate(
     model: PreTrainedModel, ids: list[int], max_new_tokens: int | None = None, sampling: Sampling | None = None
 ) -> Iterator[int]:
     """Token ids of one answer, as they come, from a pool just large enough. By default, all there is room for."""
-    room = getattr(model.config, "max_position_embeddings", None) or math.inf
+    room = max_positions(model.config) or math.inf
     if max_new_tokens is None:
         max_new_tokens = int(max(1, min(DEFAULT_NEW_TOKENS, room - len(ids))))
     most = int(max(1, min(len(ids) + max_new_tokens, room)))  # the engine refuses more: no memory is asked for it

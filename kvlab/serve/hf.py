@@ -21,7 +21,7 @@ from kvlab.errors import UsageError
 
 from .batch import Batch, Row, flatten
 from .hf_flat import FlatCache
-from .hf_support import Unsupported, refuse_unsupported
+from .hf_support import Unsupported, max_positions, refuse_unsupported
 
 ATTENTION = "kvlab"  # under this name transformers finds `_attention`, while a `PagedModel` runs
 
@@ -41,9 +41,12 @@ def _attention(
     """transformers' attention interface: query `[1, heads, T, dim]` to `[1, T, heads, value_dim]`."""
     if kvlab_step is None:
         raise UsageError(f'the attention "{ATTENTION}" runs in PagedModel only: it needs block tables, not a mask')
-    if attention_mask is not None or options.get("position_bias") is not None or options.get("is_causal") is False:
-        raise Unsupported(f"{type(module).__name__} asks for attention with a mask or bias of its own")
     layer: Any = module
+    causal = options.get("is_causal")
+    if not (getattr(layer, "is_causal", True) if causal is None else causal):
+        raise Unsupported(f"{type(module).__name__} cannot be served on paged memory: its tokens see later ones too")
+    if attention_mask is not None or options.get("position_bias") is not None:
+        raise Unsupported(f"{type(module).__name__} asks for attention with a mask or bias of its own")
     sinks = options.get("s_aux")
     output = kvlab_step.attend(
         layer.layer_idx,
@@ -103,8 +106,8 @@ class PagedModel:
 
     @property
     def max_positions(self) -> int | None:
-        """Positions the model can tell apart, if its configuration says."""
-        return getattr(self.model.config, "max_position_embeddings", None)
+        """Positions the model can tell apart, whatever else is in the batch; None if its configuration does not say."""
+        return max_positions(self.model.config)
 
     @property
     def eos(self) -> frozenset[int]:

@@ -63,9 +63,12 @@ class FlatCache:
         return 0
 
     def update(
-        self, key: Tensor, value: Tensor, layer_idx: int, *, kwargs: dict[str, Any], **_: Any
+        self, key: Tensor, value: Tensor, layer_idx: int, *, kwargs: dict[str, Any] | None = None, **_: Any
     ) -> tuple[Tensor, Tensor]:
         """Write `[1, kv_heads, T, dim]` keys and values to their slots, and tell the attention by way of `kwargs`."""
+        if kwargs is None:
+            says = "it gives its cache no way to reach the attention (update() without kwargs)"
+            raise Unsupported(f"the model cannot be served on paged memory: {says}")
         kwargs["kvlab_step"] = self
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)

@@ -40,6 +40,19 @@ def _objection(model: nn.Module) -> str | None:
     return None
 
 
+def max_positions(config: PreTrainedConfig) -> int | None:
+    """Positions that a model can tell apart, or None if its configuration does not say.
+
+    With "longrope" only those of the shorter training: beyond them transformers turns the positions of the whole batch
+    another way, so a long request would change the tokens of the short ones beside it.
+    """
+    rope = getattr(config, "rope_parameters", None) or {}
+    settings = [part for part in (rope, *rope.values()) if isinstance(part, dict)]  # one, or one a layer type
+    limits = [part["original_max_position_embeddings"] for part in settings if part.get("rope_type") == "longrope"]
+    limits.append(getattr(config, "max_position_embeddings", None))
+    return min(filter(None, limits), default=None)
+
+
 def refuse_unsupported(model: nn.Module) -> None:
     """Pass over a causal language model that can be served; refuse any other with `Unsupported`, saying why."""
     objection = _objection(model)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import Phi3Config, Phi3ForCausalLM
 
 from kvlab.compute import paged_attention
 from kvlab.errors import InvariantBroken, UsageError
@@ -18,7 +19,7 @@ from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.request import Generation
 from kvlab.serve.sampling import Sampling, sample
-from tests.serve.models import VOCAB, greedy, prompt, tiny
+from tests.serve.models import COMMON, VOCAB, greedy, prompt, tiny
 
 B = 4
 PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 3, 4, 5, 8, 9, 13, 2])]
@@ -100,6 +101,18 @@ def test_a_request_that_can_never_fit_is_refused_with_both_numbers_and_the_next_
 def test_a_request_longer_than_the_model_is_refused():
     with pytest.raises(NeverFits, match="257 positions of the model, and there are 256"):
         engine(100).submit(prompt(250), 8)
+
+
+def test_positions_beyond_which_a_long_request_would_change_the_others_are_not_served():
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+    model = Phi3ForCausalLM(Phi3Config(**COMMON, original_max_position_embeddings=8, rope_parameters=rope))
+    model.generation_config.eos_token_id = None
+    serving = Engine(model.eval(), 20, B)
+    with pytest.raises(NeverFits, match="9 positions of the model, and there are 8"):
+        serving.submit(prompt(6), 4)
+    generation = serving.submit(prompt(6), 3)
+    serving.run()
+    assert generation.tokens == greedy(model, prompt(6), 3)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from transformers import (
     BloomConfig,
     GPT2Config,
     GPT2LMHeadModel,
+    GPTNeoXConfig,
     LlamaForCausalLM,
     MambaConfig,
     T5Config,
@@ -58,9 +59,26 @@ def causal(config):
             lambda: causal(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=32, add_cross_attention=True)),
             "cross-attention",
         ),
+        (
+            lambda: causal(BertConfig(**{**SMALL, "num_attention_heads": 2, "intermediate_size": 16})),
+            "its tokens see later ones too",
+        ),
+        (
+            lambda: causal(GPTNeoXConfig(**{**SMALL, "num_attention_heads": 2, "intermediate_size": 16})),
+            r"update\(\) without kwargs",
+        ),
         (lambda: torch.nn.Linear(2, 2), "not a Hugging Face model"),
     ],
-    ids=["encoder-decoder", "encoder", "state space", "alibi", "cross-attention", "no model"],
+    ids=[
+        "encoder-decoder",
+        "encoder",
+        "state space",
+        "alibi",
+        "cross-attention",
+        "both directions",
+        "no kwargs",
+        "no model",
+    ],
 )
 def test_a_model_that_would_come_out_wrong_is_refused_in_one_sentence(make, says):
     with pytest.raises(Unsupported, match=says) as refused:
