@@ -212,6 +212,32 @@ def test_an_abort_while_the_model_runs_gives_no_further_token():
     assert other.tokens == expected()[5][:6] and idle(serving)
 
 
+def test_a_long_prompt_does_not_hold_up_those_who_decode():
+    serving = engine(token_budget=2)
+    decoding = serving.submit(PROMPTS[0], 6)
+    serving.step()
+    long = serving.submit(prompt(9), 2)
+    for tokens in range(2, 7):
+        serving.step()
+        assert len(decoding.tokens) == tokens and long.computed == tokens - 1
+    serving.run()
+    assert idle(serving)
+
+
+def test_a_request_that_ended_in_an_interrupted_step_takes_no_block_beyond_its_promise(monkeypatch):
+    serving, accept = engine(2), Generation.accept
+    generation = serving.submit(prompt(2 * B), 1)
+
+    def interrupted(*arguments):
+        accept(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Generation, "accept", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        serving.step()
+    assert serving.step() == [] and len(generation.tokens) == 1 and idle(serving)
+
+
 def test_a_step_that_fails_loses_no_token_and_doubles_none():
     serving = engine()
     asked = [serving.submit(ids, 8) for ids in PROMPTS[2:6]]

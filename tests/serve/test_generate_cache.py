@@ -116,6 +116,15 @@ def test_rows_move_by_counting_and_a_shared_block_is_copied_when_written():
         cache.crop(3)
 
 
+def test_a_full_block_that_rows_share_is_not_copied_when_they_go_on():
+    cache = GenerateCache(20, B)
+    cache.update(torch.zeros(2, 1, B, 2), torch.zeros(2, 1, B, 2), 0)
+    cache.reorder_cache(torch.tensor([0, 0]))
+    cache.update(torch.zeros(2, 1, 1, 2), torch.zeros(2, 1, 1, 2), 0)
+    assert cache.copied_blocks == 0 and cache.blocks_used == 3
+    cache.check()
+
+
 def test_its_check_sees_a_count_that_is_off():
     cache = GenerateCache(20, B)
     cache.update(torch.zeros(1, 1, 5, 2), torch.zeros(1, 1, 5, 2), 0)
