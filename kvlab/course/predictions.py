@@ -88,6 +88,7 @@ def score(guess: float, actual: float, unit: str = "") -> str:
     whole, apart = _whole(unit), abs(guess - actual)
     if whole:
         near = next(words for limit, words in _POINTS if apart <= limit * whole or limit == 1.0)
+        near = "" if actual in (0, whole) else near  # none and all are answers of their own: a few points off is not close
         points = f"point{'s' * (apart != 1)}" if whole == 100 else f"of {shown(whole)}"
         return f"off by {shown(apart)} {points}{near}"
     if _few(guess, actual):
@@ -115,7 +116,7 @@ def _few(guess: float, actual: float) -> bool:
 def is_close(guess: float, actual: float, unit: str = "") -> bool:
     """Whether a guess came within a ratio of 1.5; a part of a whole, within a tenth of it; few things, exactly."""
     if whole := _whole(unit):
-        return abs(guess - actual) <= whole / 10
+        return guess == actual if actual in (0, whole) else abs(guess - actual) <= whole / 10
     if _few(guess, actual):
         return guess == actual
     return guess == actual or (guess * actual > 0 and max(guess / actual, actual / guess) <= 1.5)

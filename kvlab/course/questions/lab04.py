@@ -27,20 +27,21 @@ RECALL: list[Recall] = [
            answer="c",
            why="Only KV heads have keys and values, and four query heads share each pair. Queries are used once and "
                "thrown away."),
-    Recall("04-bug-hunt", "Who wrote into the last block, and why was the pool full whenever somebody noticed?",
-           choices={"a": "The token for slot 0, because slots are counted from 1.",
-                    "b": "The row of padding: index -1 is the last slot, and only a full pool has given that one away.",
+    Recall("04-bug-hunt", "Who wrote 9.0 over the customer's first token?",
+           choices={"a": "The token for slot 5, because slots are counted from 1.",
+                    "b": "The row of padding: clamp makes slot 0 of -1, and slot 0 belongs to somebody.",
                     "c": "The customer: a block of 4 had no room for the fifth token."},
            answer="b",
-           why="Slot -1 means that nothing is to be written. As an index it means the last slot. While the last block "
-               "is free, what is written there harms nobody; in a full pool somebody owns it."),
+           why="Slot -1 means that nothing is to be written. Any slot that stands in for it, the last or the first, is "
+               "somebody's. Rows of padding have to be left out."),
 ]
 
 SAY_IT: list[SayIt] = [
-    SayIt("04", "Does paging change the outputs? And what does attention do differently?",
+    SayIt("04", "Does paging change the outputs? What happens when a token is written, when it is read, and how does a "
+                "kernel walk over the blocks?",
           rubric=(Point("no: the outputs are the same, token by token",
-                        ("no.", "no,", "no:", "unchanged", "the same", "does not change", "doesn't change")),
-                  Point("only the place of keys and values is another", ("place", "where")),
+                        ("no.", "no,", "no:", "unchanged", "the same", "identical", "does not change", "doesn't change")),
+                  Point("only the place of keys and values is another", ("only the place", "place of", "where keys")),
                   Point("new keys and values are written to the slots that the block table gives",
                         ("slot", "written", "writes")),
                   Point("attention reads them through the table, in the order of the tokens",
