@@ -78,6 +78,7 @@ def test_scores_are_words(guess, actual, words):
 @pytest.mark.parametrize("guess, actual, unit, words", [
     (50, 99, "of 100 refusals", "off by 49 points, a surprise worth keeping"), (95, 99, "%", "off by 4 points, close"),
     (30, 45, "percent", "off by 15 points"), (98, 99, "% of the memory", "off by 1 point, very close"),
+    (10, 0, "%", "off by 10 points"), (99, 100, "%", "off by 1 point"),
     (150, 190, "of 200", "off by 40 of 200"), (3, 2, "of five", "off by 1"), (64, 80, "offers", "within 1.2x, close")])
 def test_parts_of_a_whole_are_scored_in_points(guess, actual, unit, words):
     assert score(guess, actual, unit) == words
