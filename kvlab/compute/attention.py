@@ -43,27 +43,45 @@ def paged_attention(
     (I6), NaN and infinities included. Shapes that do not fit, a window below 1, a soft cap that is not above 0, and
     block ids outside the pool are refused with `UsageError`.
     """
-    if softcap is not None and not softcap > 0:
-        raise UsageError(f"a soft cap lies above 0, not at {softcap}; None is for none")
     if plan is None:
         _refuse_shapes(query, key_pool, value_pool, sinks)
         plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
         _refuse_unknown_blocks(plan, window, key_pool.shape[0])
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    output = query.new_empty(len(query), query.shape[1], value_pool.shape[-1])
+    output, lse = _attend(query, (key_pool, value_pool), plan.groups(window), scale, softcap, sinks, return_lse)
+    return output if lse is None else (output, lse)
+
+
+def _attend(
+    query: Tensor,
+    pools: tuple[Tensor, Tensor],
+    groups: list[Group],
+    scale: float,
+    softcap: float | None,
+    sinks: Tensor | None,
+    return_lse: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Each group on its own, by torch's kernel where it can do what is asked, else in plain steps."""
+    if softcap is not None and not softcap > 0:
+        raise UsageError(f"a soft cap lies above 0, not at {softcap}; None is for none")
+    output = query.new_empty(len(query), query.shape[1], pools[1].shape[-1])
     lse = query.new_empty(query.shape[:2], dtype=torch.float32) if return_lse else None
-    for group in plan.groups(window):
-        queries = query[group.span] if group.span else query.index_select(0, group.rows)
-        queries = queries.view(group.sequences, group.queries, *query.shape[1:])
-        key, value = gather_group(key_pool, group), gather_group(value_pool, group)
+    for group in groups:
+        key, value = (gather_group(pool, group) for pool in pools)
         if softcap is None and sinks is None and not return_lse:
-            found, found_lse = _fused(queries, key, value, group, scale), None
+            found, found_lse = _fused(_queries(query, group), key, value, group, scale), None
         else:
-            found, found_lse = _spelled_out(queries, key, value, group, scale, softcap, sinks)
+            found, found_lse = _spelled_out(_queries(query, group), key, value, group, scale, softcap, sinks)
         _put(output, found, group)
         if lse is not None and found_lse is not None:
             _put(lse, found_lse, group)
-    return output if lse is None else (output, lse)
+    return output, lse
+
+
+def _queries(query: Tensor, group: Group) -> Tensor:
+    """A group's queries, `[sequences, queries, heads, head_dim]`: a view where its rows are neighbours."""
+    rows = query[group.span] if group.span else query.index_select(0, group.rows)
+    return rows.view(group.sequences, group.queries, *query.shape[1:])
 
 
 def _refuse_shapes(query: Tensor, key_pool: Tensor, value_pool: Tensor, sinks: Tensor | None) -> None:

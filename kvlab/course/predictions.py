@@ -88,7 +88,8 @@ def score(guess: float, actual: float, unit: str = "") -> str:
     whole, apart = _whole(unit), abs(guess - actual)
     if whole:
         near = next(words for limit, words in _POINTS if apart <= limit * whole or limit == 1.0)
-        near = "" if actual in (0, whole) else near  # none and all are answers of their own: a few points off is not close
+        if actual in (0, whole):  # none and all are answers of their own: a few points off is not close
+            near = ""
         points = f"point{'s' * (apart != 1)}" if whole == 100 else f"of {shown(whole)}"
         return f"off by {shown(apart)} {points}{near}"
     if _few(guess, actual):

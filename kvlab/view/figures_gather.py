@@ -19,9 +19,9 @@ def gathered_bytes(
 ) -> Picture:
     """GiB of keys and values that one decode step gathers, against the context, beside the weights it reads.
 
-    bytes_per_token: of KV, all layers. batches: requests that decode together, at most four curves; all of a batch have the
-    same context, up to `longest` tokens. values: crossings (batch -> tokens of context from which a step reads more cache
-    than weights).
+    bytes_per_token: of KV, all layers. batches: requests that decode together, at most four curves; all of a batch have
+    the same context, up to `longest` tokens. values: crossings (batch -> tokens of context from which a step reads more
+    cache than weights).
     """
     batches = list(batches)[: len(LINES)]
     crossings = {batch: weight_bytes / (batch * bytes_per_token) for batch in batches}
@@ -37,7 +37,8 @@ def gathered_bytes(
         context = np.arange(0, longest + 1, 64)
         for (colour, dashes), batch in zip(LINES, batches, strict=False):
             axes.plot(context, batch * bytes_per_token * context / GIB, dashes, color=PALETTE[colour], linewidth=2.5)
-            axes.annotate(f"{batch:,} together", (longest, at_end[batch]), (8, 0), textcoords="offset points", va="bottom")
+            end = (longest, at_end[batch])
+            axes.annotate(f"{batch:,} together", end, (8, 0), textcoords="offset points", va="bottom")
         axes.plot([0, longest], [weight_bytes / GIB] * 2, color=INK, linewidth=1.5)
         words = f"the weights: {weight_bytes / GIB:.0f} GiB, read once a step"
         axes.annotate(words, (0.38 * longest, weight_bytes / GIB), (0, 6), textcoords="offset points", bbox=PLAIN)

@@ -48,7 +48,7 @@ def _level(axes: Any, at: float, height: float, words: str) -> None:
 
 
 def answer_histograms(traces: Mapping[str, Iterable]) -> Picture:
-    """The answers of several traces, a panel each with a scale of its own: where they come from differs, the shape does not.
+    """The answers of several traces, a panel each with a scale of its own: their sources differ, their shape does not.
 
     traces: name -> requests with `answer`. values: name -> (mean, median, longest).
     """
@@ -56,7 +56,8 @@ def answer_histograms(traces: Mapping[str, Iterable]) -> Picture:
     found = {name: (float(each.mean()), float(np.median(each)), int(each.max())) for name, each in answers.items()}
     title = "Most answers are short, a few are long, whoever writes them"
     lines = [
-        f"- {name}: {len(answers[name]):,} answers, half of them at most {median:,.0f} tokens, mean {mean:,.0f}, longest {longest:,}"
+        f"- {name}: {len(answers[name]):,} answers, half of them at most {median:,.0f} tokens, "
+        f"mean {mean:,.0f}, longest {longest:,}"
         for name, (mean, median, longest) in found.items()
     ]
     with style():

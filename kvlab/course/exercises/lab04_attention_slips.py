@@ -141,6 +141,16 @@ def first_table(query, key_pool, value_pool, block_tables, query_start, context_
     return each(query, key_pool, value_pool, tables, query_start, context_lengths, scale)
 
 
+def longest_for_all(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
+    lengths = context_lengths.max().expand(len(context_lengths))
+    return each(query, key_pool, value_pool, block_tables, query_start, lengths, scale)
+
+
+def stacks_conversations(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
+    rows = each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale)
+    return torch.stack(rows.split(query_start.diff().tolist()))
+
+
 def first_query_alone(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     output = torch.zeros(len(query), query.shape[1], value_pool.shape[-1])
@@ -163,6 +173,15 @@ def context_zero_divides(query, key_pool, value_pool, block_tables, query_start,
         if length == 0:
             output[int(query_start[s]) : int(query_start[s + 1])] = float("nan")  # softmax of a row of -inf
     return output
+
+
+def stacks_nothing(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
+    def collect(pool, table, length):
+        return torch.stack([pool[int(table[i // pool.shape[1]]), i % pool.shape[1]] for i in range(length)])
+
+    for s in (context_lengths == 0).nonzero().flatten().tolist():
+        collect(key_pool, block_tables[s], 0)
+    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
 
 
 def skips_empty(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):

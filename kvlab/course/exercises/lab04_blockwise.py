@@ -16,7 +16,7 @@ def walks(name: str, *values: Walk, invariant: str | None = None, next: str | No
 
 
 _SHRINK = "multiply old sum and old output by exp(old largest - new largest)"
-_LOG = "return largest + log(sum)"
+_LOG = "return largest + log(total)"
 _HEADS = "let h // (heads // kv_heads) decide, as repeat_interleave does"
 
 ATTEND_BLOCKWISE: Any = Exercise(
@@ -34,6 +34,8 @@ ATTEND_BLOCKWISE: Any = Exercise(
                 Walk(6, heads=3, kv_heads=3), next=_HEADS),
         walks("scale", Walk(7, scale=1.0), Walk(6, scale=0.25),
                 next="multiply the scores by scale, by head_dim ** -0.5 if None"),
+        corners("scores that fall far", run, render, Walk(8, scale=0.5, scores="plunging"),
+                next="let the largest score never fall from block to block"),
         corners("scores far above 0", run, render, Walk(10, scale=0.5, scores="high"),
                 next="take the largest score off before every exp"),
         corners("scores far below 0", run, render, Walk(10, scale=0.5, scores="low"),
@@ -55,8 +57,15 @@ ATTEND_BLOCKWISE: Any = Exercise(
         Mistake(wrong.rescales_new_too,
                 "The new block shrinks too. Its weights are relative to the new largest score already.",
                 next=_SHRINK),
-        Mistake(wrong.grows, "Looks like exp(new - old). The old numbers are too big, and must become smaller.",
+        Mistake(wrong.grows,
+                "The factor for what was summed is infinite in the first block, and 0 times that is nan. Is exp there, "
+                "and old - new in it? Old numbers must become smaller.",
                 next=_SHRINK),
+        Mistake(wrong.no_exp, "Multiplies by old - new as it is. The factor is exp(old - new): the exp is missing.",
+                next=_SHRINK),
+        Mistake(wrong.largest_falls,
+                "The largest score may fall again from block to block, and exp(old - new) is infinite then.",
+                next="keep the maximum of old and new"),
         Mistake(wrong.forgets_the_largest,
                 "Takes each block's own largest score. Sums relative to different scores cannot be added.",
                 next="take the larger of the largest so far and the block's"),
@@ -89,8 +98,16 @@ ATTEND_BLOCKWISE: Any = Exercise(
                 next="give -inf for every head"),
         Mistake(slip.sum_without_log, "The second result is largest + sum. The log of the sum is asked.", next=_LOG),
         Mistake(slip.log_without_largest,
-                "The sum was taken relative to the largest score, so its log lacks that score.",
+                "Gives log(total), and total is relative to the largest score. The log of the sum of exp(score) over "
+                "all scores is largest + log(total).",
                 next=_LOG),
+        Mistake(slip.zeros_for_lse,
+                "The second result is 0 everywhere. The log of the sum of exp(score) over all scores is largest + "
+                "log(total).",
+                next=_LOG),
+        Mistake(slip.like_the_query,
+                "Makes the output as large as the query. Values may have another head_dim than keys.",
+                next="take the output's size from value_pool.shape[-1]"),
         Mistake(slip.largest_alone, "The second result is the largest score. Its sum is missing.", next=_LOG),
         Mistake(slip.sum_alone, "The second result is the sum relative to the largest score, and no log.", next=_LOG),
         Mistake(slip.log_of_largest_less, "The largest score has the wrong sign in the log of the sum.", next=_LOG),

@@ -20,10 +20,14 @@ from kvlab.course.exercises.lab04_tensors import (
 )
 from kvlab.course.shorten import show, with_article
 
+_LOG = "return largest + log(total): the log of the sum of all exp(score)"
+
 
 class Walk(NamedTuple):
     """One call. `scores`: "high" are some hundred, of which exp() is infinite; "low" as far below 0; "rising" and
-    "falling" grow or shrink from token to token. `stale`: the table goes on behind its last block."""
+    "falling" grow or shrink from token to token; "plunging" are
+    about 80, and after half of the tokens about -80, alike in all heads. `stale`: the table goes on behind its last
+    block."""
 
     length: int
     heads: int = 2
@@ -57,6 +61,9 @@ def _steered(scores: str, query: Any, key: Any) -> tuple[Any, Any]:
     if scores in ("high", "low"):
         query, key = (query.abs() * 4).ceil() * 64, (key.abs() * 4).ceil() / 4 + 1
         return query, key if scores == "high" else -key
+    if scores == "plunging":
+        halves = torch.where(torch.arange(len(key)) < len(key) // 2, 1.0, -1.0)
+        return torch.ones_like(query), ((key * 4).round() / 4).clamp(-1, 1) + 52 * halves[:, None, None]
     if scores in ("rising", "falling"):
         steps = torch.arange(1, len(key) + 1) if scores == "rising" else torch.arange(len(key), 0, -1)
         return query.abs() + 0.5, key.abs() * 0.2 + steps[:, None, None] * 0.2
@@ -104,7 +111,8 @@ def compare(output: Any, found: Any, lse: Any, found_lse: Any) -> None:
     if bool(wrong_lse.any()):
         head = wrong_lse.nonzero()[0].item()
         numbers = figures(float(found_lse[head]), float(lse[head]))
-        raise Wrong(f"log of the sum of head {head}: {numbers}; the output is right.")
+        raise Wrong(f"log of the sum of head {head}: {numbers}; the output is right.",
+                    next=_LOG if bool(lse[head].isfinite()) else None)
 
 
 def a_block_at_a_time(part: Any) -> None:
@@ -152,7 +160,7 @@ def render(value: Walk) -> list[str]:
     dims = f"{value.key_dim}" if value.key_dim == value.value_dim else f"{value.key_dim} (values {value.value_dim})"
     scale = "" if value.scale is None else f", scale={value.scale:g}"
     notes = {"high": "; scores of some hundred", "low": "; scores far below 0", "rising": "; scores that rise",
-             "falling": "; scores that fall", "": ""}[value.scores]
+             "falling": "; scores that fall", "plunging": "; scores that fall by 150", "": ""}[value.scores]
     table = made(value)[1]
     return [f"attend_blockwise(query, key_pool, value_pool, table={show(table, 45)}, length={value.length}{scale})",
             f"blocks of {value.block_size}, heads {value.heads}, kv_heads {value.kv_heads}, head_dim {dims}; "

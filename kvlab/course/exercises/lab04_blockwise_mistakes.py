@@ -98,6 +98,28 @@ def grows(query, key_pool, value_pool, table, length, scale=None):
     return finish(length, largest, total, output)
 
 
+def no_exp(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool, -1e30)  # with -inf it is nan from the first block on, as `grows`
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = torch.maximum(largest, scores.amax(1))
+        shrink, weights = largest - higher, torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = output * shrink[:, None] + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
+def largest_falls(query, key_pool, value_pool, table, length, scale=None):
+    largest, total, output = begin(query, value_pool)
+    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+        higher = scores.amax(1)  # and the old sums are multiplied by what may be far above 1
+        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+        total = total * shrink + weights.sum(1)
+        output = output * shrink[:, None] + weigh(weights, value)
+        largest = higher
+    return finish(length, largest, total, output)
+
+
 def forgets_the_largest(query, key_pool, value_pool, table, length, scale=None):
     largest, total, output = begin(query, value_pool)
     for scores, value in blocks(query, key_pool, value_pool, table, length, scale):

@@ -14,6 +14,12 @@ from kvlab.course.exercises.scenarios import corners, scenarios
 def reads(name: str, *values: Read, invariant: str | None = None, next: str | None = None) -> Traces:
     return scenarios(name, run, render, *values, invariant=invariant, next=next)
 
+_BLOCKS = "Takes the table's entries for slots. They are blocks, and each block holds block_size slots."
+_WHOLE = "index whole blocks, pool[blocks], then join and cut"
+_COUNT = "Cuts to the number of blocks. The result has a row for each token."
+_NOT_FULL = "The last block is not full: only what is left of `length` belongs into the result."
+_LEFT = "copy only what is left of `length`, or join whole blocks and cut"
+_FOUR = "Right for blocks of 4 only. Blocks of 2 here: block_size is pool.shape[1]."
 
 GATHER_KV: Any = Exercise(
     name="gather_kv", lab="04", part="kvlab.compute.gather_kv", stars=2, core=True, minutes=10,
@@ -65,6 +71,12 @@ GATHER_KV: Any = Exercise(
         Mistake(wrong.blocks_as_slots,
                 "Takes a block's number for its first slot. Block 5 begins at slot 5 * block_size.",
                 next="multiply by block_size, or index whole blocks"),
+        Mistake(wrong.table_of_slots, _BLOCKS, next=_WHOLE),
+        Mistake(wrong.needed_table_of_slots, _BLOCKS, next=_WHOLE),
+        Mistake(wrong.cut_at_blocks, _COUNT, next="cut to `length`"),
+        Mistake(wrong.whole_table_cut_at_blocks, _COUNT, next="cut to `length`"),
+        Mistake(wrong.last_block_is_full, _NOT_FULL, invariant="I6", next=_LEFT),
+        Mistake(wrong.last_block_is_full_too, _NOT_FULL, invariant="I6", next=_LEFT),
         Mistake(wrong.not_flattened,
                 "The blocks are there, one after another, and still apart: [blocks, block_size, ...].",
                 next="join the first two dimensions, then cut to length"),
@@ -86,6 +98,8 @@ GATHER_KV: Any = Exercise(
                 next="join the blocks first, then cut once"),
         Mistake(wrong.blocks_of_sixteen, "Right for blocks of 16 only. The block size is pool.shape[1].",
                 next="take every size from pool.shape"),
+        Mistake(wrong.blocks_of_four, _FOUR, next="take every size from pool.shape"),
+        Mistake(wrong.slots_of_four, _FOUR, next="take every size from pool.shape"),
         Mistake(wrong.pops_the_table,
                 "Takes the blocks out of the table. It belongs to the sequence, which is still running.",
                 next="read the entries and leave them there"),

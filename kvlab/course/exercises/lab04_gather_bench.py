@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kvlab.course.declare import Wrong
-from kvlab.course.exercises.lab04_tensors import clone, equal, is_tensor, numbered, unchanged
+from kvlab.course.exercises.lab04_tensors import clone, equal, is_tensor, numbered, torch, unchanged
 from kvlab.course.shorten import show
 
 
@@ -31,8 +31,9 @@ def run(part: Any, value: Read) -> None:
     """Reads with the learner's function; `Wrong` at the first token that comes from another slot."""
     pool, table = value.pool(), list(value.table)
     before = clone(pool)
-    got = is_tensor(part(pool, table, value.length), (value.length, value.kv_heads, value.dim))
     flat, size = before.flatten(0, 1), value.block_size
+    found = part(pool, table, value.length)
+    got = is_tensor(found, (value.length, value.kv_heads, value.dim), _begins_elsewhere(found, value, flat))
     for token in range(value.length):
         slot = value.table[token // size] * size + token % size
         if not equal(got[token], flat[slot]):
@@ -41,6 +42,15 @@ def run(part: Any, value: Read) -> None:
     unchanged(pool=(before, pool))
     if table != list(value.table):
         raise Wrong(f"changed the table to {show(table, 40)}, expected it to be left alone.")
+
+
+def _begins_elsewhere(got: Any, value: Read, flat: Any) -> str:
+    """Where the first row comes from, if the number of rows is wrong and the first one too; else an empty string."""
+    rows = isinstance(got, torch.Tensor) and tuple(got.shape[1:]) == (value.kv_heads, value.dim) and len(got)
+    if not rows or not value.length or rows == value.length:
+        return ""
+    first = value.table[0] * value.block_size
+    return "" if equal(got[0], flat[first]) else f"token 0 {_origin(got[0], flat, value.block_size)}"
 
 
 def _origin(row: Any, flat: Any, size: int) -> str:

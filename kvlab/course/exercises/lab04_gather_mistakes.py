@@ -112,3 +112,42 @@ def one_head(pool, table, length):
 
 def flattens_all(pool, table, length):
     return pages(pool, table[: needed(pool, length)]).flatten(0, 1)[:length].flatten(1)
+
+
+def table_of_slots(pool, table, length):
+    return pool.flatten(0, 1)[torch.tensor(table).long()]
+
+
+def needed_table_of_slots(pool, table, length):
+    return pool.flatten(0, 1)[torch.tensor(table[: needed(pool, length)]).long()]
+
+
+def cut_at_blocks(pool, table, length):
+    return pages(pool, table[: needed(pool, length)]).flatten(0, 1)[: needed(pool, length)]
+
+
+def whole_table_cut_at_blocks(pool, table, length):
+    return pages(pool, table).flatten(0, 1)[: needed(pool, length)]
+
+
+def last_block_is_full(pool, table, length):
+    found, size = torch.zeros(length, *pool.shape[2:]), pool.shape[1]
+    for i in range(needed(pool, length)):
+        found[i * size : (i + 1) * size] = pool[table[i]]
+    return found
+
+
+def last_block_is_full_too(pool, table, length):
+    found, size = torch.zeros(length, *pool.shape[2:]), pool.shape[1]
+    for i, block in enumerate(table):
+        found[i * size : (i + 1) * size] = pool[block]
+    return found
+
+
+def blocks_of_four(pool, table, length):
+    return pages(pool, table[: math.ceil(length / 4)]).flatten(0, 1)[:length]
+
+
+def slots_of_four(pool, table, length):
+    slots = [table[i // 4] * 4 + i % 4 for i in range(length)]
+    return pool.flatten(0, 1)[torch.tensor(slots).long()]

@@ -15,6 +15,8 @@ def writes(name: str, *values: Write, invariant: str | None = None, next: str | 
 
 
 _FILTER = "keep the rows with slots >= 0, of the slots and of key and value"
+_TWICE = "`pool[blocks]` is a copy, and `[offsets]` then picks blocks from it, not places in them."
+_ONCE = "index once: pool[block, offset]"
 
 WRITE_KV: Any = Exercise(
     name="write_kv", lab="04", part="kvlab.compute.write_kv", stars=2, core=True, minutes=10,
@@ -66,6 +68,8 @@ WRITE_KV: Any = Exercise(
                 "The pool that was passed in stays as it was: the writes went to a copy. clone() makes one, and so "
                 "does pool[blocks], if blocks is a tensor.",
                 next="assign to pool[block, offset] in one step"),
+        Mistake(wrong.indexes_twice, _TWICE, next=_ONCE),
+        Mistake(wrong.indexes_twice_with_padding, _TWICE, next=_ONCE),
         Mistake(wrong.swapped_parts, "Looks like // and % have changed places: // finds the block, % the place in it.",
                 next="swap // and %"),
         Mistake(wrong.other_size,
@@ -73,6 +77,10 @@ WRITE_KV: Any = Exercise(
                 next="use key_pool.shape[1]"),
         Mistake(wrong.blocks_of_sixteen, "Right for blocks of 16 only. The block size is key_pool.shape[1].",
                 next="take every size from the tensors' shapes"),
+        Mistake(wrong.blocks_of_four, "Right for blocks of 4 only. The block size is key_pool.shape[1].",
+                next="take every size from the tensors' shapes"),
+        Mistake(wrong.values_as_keys, "Takes the keys' sizes for both. Values may have another head_dim than keys.",
+                next="use value_pool.shape[2:] for value_pool"),
         Mistake(wrong.whole_block, "Writes the token into every slot of its block. It has one of them.",
                 next="use the offset too: slot % block_size"),
         Mistake(wrong.keys_alone, "Writes the keys, and no values.", next="write both pools"),

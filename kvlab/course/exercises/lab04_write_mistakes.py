@@ -137,3 +137,29 @@ def clears_slots(key_pool, value_pool, key, value, slots):
     real = slots >= 0
     slots.clamp_(min=0)
     pads_write_last(key_pool, value_pool, key[real], value[real], slots[real])
+
+
+def indexes_twice(key_pool, value_pool, key, value, slots):
+    real = slots >= 0
+    block_size = key_pool.shape[1]
+    block, offset = slots[real] // block_size, slots[real] % block_size
+    key_pool[block][offset] = key[real]
+    value_pool[block][offset] = value[real]
+
+
+def indexes_twice_with_padding(key_pool, value_pool, key, value, slots):
+    block_size = key_pool.shape[1]
+    key_pool[slots // block_size][slots % block_size] = key
+    value_pool[slots // block_size][slots % block_size] = value
+
+
+def blocks_of_four(key_pool, value_pool, key, value, slots):
+    real = slots >= 0
+    key_pool[slots[real] // 4, slots[real] % 4] = key[real]
+    value_pool[slots[real] // 4, slots[real] % 4] = value[real]
+
+
+def values_as_keys(key_pool, value_pool, key, value, slots):
+    real = slots >= 0
+    for pool, rows in ((key_pool, key), (value_pool, value)):
+        pool.reshape(-1, *key_pool.shape[2:])[slots[real]] = rows[real]

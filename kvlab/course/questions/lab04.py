@@ -40,7 +40,8 @@ SAY_IT: list[SayIt] = [
     SayIt("04", "Does paging change the outputs? What happens when a token is written, when it is read, and how does a "
                 "kernel walk over the blocks?",
           rubric=(Point("no: the outputs are the same, token by token",
-                        ("no.", "no,", "no:", "unchanged", "the same", "identical", "does not change", "doesn't change")),
+                        ("no.", "no,", "no:", "unchanged", "the same", "identical", "does not change",
+                         "doesn't change")),
                   Point("only the place of keys and values is another", ("only the place", "place of", "where keys")),
                   Point("new keys and values are written to the slots that the block table gives",
                         ("slot", "written", "writes")),
