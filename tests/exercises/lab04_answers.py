@@ -103,7 +103,13 @@ WRONG = {
         (_KEEP + "b, o = s // 16, s % 16\nkey_pool[b, o] = key[keep]\nvalue_pool[b, o] = value[keep]",
          "Right for blocks of 16 only"),
         (_KEEP + "key_pool[s // 4, s % 4] = key[keep]\nvalue_pool[s // 4, s % 4] = value[keep]",
-         "blocks of 2 tokens"),
+         "Right for blocks of 4 only"),
+        (_KEEP + "b, o = s // key_pool.shape[1], s % key_pool.shape[1]\n"
+         "key_pool[b][o] = key[keep]\nvalue_pool[b][o] = value[keep]", "`[offsets]` then picks blocks"),
+        ("b, o = slots // key_pool.shape[1], slots % key_pool.shape[1]\nkey_pool[b][o] = key\nvalue_pool[b][o] = value",
+         "index once: pool[block, offset]"),
+        (_KEEP + "key_pool.reshape(-1, *key_pool.shape[2:])[s] = key[keep]\n"
+         "value_pool.reshape(-1, *key_pool.shape[2:])[s] = value[keep]", "Values may have another head_dim than keys"),
         (_KEEP + "b, o = slots[keep] // key_pool.shape[1], slots[keep] % key_pool.shape[1]\n"
          "key_pool[b, o] = key\nvalue_pool[b, o] = value", "its rows are not"),
         (_KEEP + "for pool, rows in ((key_pool, key), (key_pool, value)):\n"
@@ -133,7 +139,7 @@ WRONG = {
          "does not join an empty list"),
         (_N + "return pool[table[0]:table[0] + n].flatten(0, 1)[:length]", "one piece"),
         (_N + "return pool[table[:n]].view(length, pool.shape[2], pool.shape[3])",
-         "raised RuntimeError"),
+         "The last block is not full"),
         (_N + "return pool[torch.tensor(table[:n])].flatten(0, 1)[:length]",
          "a float is no index"),
         (_N + "return pool[torch.tensor(sorted(set(table[:n]))).long()].flatten(0, 1)[:length]",
@@ -144,7 +150,19 @@ WRONG = {
         ("found = torch.zeros(length, *pool.shape[2:])\nfor i in range(length):\n"
          "    found[i] = pool[table[i % pool.shape[1]], i // pool.shape[1]]\nreturn found", "raised IndexError"),
         ("n = -(-length // 4)\nreturn pool[torch.tensor(table[:n]).long()].flatten(0, 1)[:length]",
-         "pool of shape [5, 2, 3, 5]"),
+         "Blocks of 2 here: block_size is pool.shape[1]"),
+        ("slots = [table[i // 4] * 4 + i % 4 for i in range(length)]\n"
+         "return pool.flatten(0, 1)[torch.tensor(slots).long()]", "Blocks of 2 here: block_size is pool.shape[1]"),
+        (_N + "return pool[torch.tensor(table[:n]).long()].flatten(0, 1)[:n]", "Next: cut to `length`"),
+        ("n = -(-length // pool.shape[1])\nreturn pool[torch.tensor(table).long()].flatten(0, 1)[:n]",
+         "Cuts to the number of blocks"),
+        ("return pool.view(-1, *pool.shape[2:])[table]", "They are blocks"),
+        ("return pool.view(-1, *pool.shape[2:])[table[:length]]", "They are blocks"),
+        (_N + "return pool.view(-1, *pool.shape[2:])[torch.tensor(table[:n]).long()]", "They are blocks"),
+        ("size = pool.shape[1]\nout = torch.zeros(length, *pool.shape[2:])\n" + _N + "for i in range(n):\n"
+         "    out[i * size:(i + 1) * size] = pool[table[i]]\nreturn out", "copy only what is left of `length`"),
+        ("size = pool.shape[1]\nout = torch.zeros(length, *pool.shape[2:])\nfor i, block in enumerate(table):\n"
+         "    out[i * size:(i + 1) * size] = pool[block]\nreturn out", "The last block is not full"),
         (_N + "rows = pool[torch.tensor(table[:n]).long()].flatten(0, 1)\n"
          "rows[length:] = 0\nreturn rows", "expected (3, 2, 3)"),
         (_N + "return pool[torch.tensor(table[:n]).long()].flatten(0, 1)[:length].half()",

@@ -135,6 +135,42 @@ for h in range(heads):
 return out, lse
 """
 
+_TOKENS = """
+scale = query.shape[2] ** -0.5 if scale is None else scale
+out = torch.zeros(query.shape[0], query.shape[1], value_pool.shape[3])
+size, group = key_pool.shape[1], query.shape[1] // key_pool.shape[2]
+for s in range(len(context_lengths)):
+    length, a, b = int(context_lengths[s]), int(query_start[s]), int(query_start[s + 1])
+    for row in range(a, b):
+        pos = length - (b - row)
+        ks, vs = [], []
+        for t in range(pos + 1):
+            blk, off = int(block_tables[s, t // size]), t % size
+            ks.append(key_pool[blk, off])
+            vs.append(value_pool[blk, off])
+        k = torch.stack(ks).repeat_interleave(group, 1)
+        v = torch.stack(vs).repeat_interleave(group, 1)
+        w = (torch.einsum("hd,thd->ht", query[row], k) * scale).softmax(-1)
+        out[row] = torch.einsum("ht,thd->hd", w, v)
+return out
+"""
+
+_STACKED = """
+scale = query.shape[2] ** -0.5 if scale is None else scale
+out = torch.zeros(query.shape[0], query.shape[1], value_pool.shape[3])
+size, group = key_pool.shape[1], query.shape[1] // key_pool.shape[2]
+for s in range(len(context_lengths)):
+    length, a, b = int(context_lengths[s]), int(query_start[s]), int(query_start[s + 1])
+    ks = torch.stack([key_pool[block_tables[s, t // size], t % size] for t in range(length)])
+    vs = torch.stack([value_pool[block_tables[s, t // size], t % size] for t in range(length)])
+    k, v = ks.repeat_interleave(group, 1), vs.repeat_interleave(group, 1)
+    for row in range(a, b):
+        pos = length - (b - row) + 1
+        w = (torch.einsum("hd,thd->ht", query[row], k[:pos]) * scale).softmax(-1)
+        out[row] = torch.einsum("ht,thd->hd", w, v[:pos])
+return out
+"""
+
 RIGHT = {
     "paged_attention": cells(_PAGED, _LOOP, _HEADS, _SDPA, _AT_ONCE),
     "attend_blockwise": cells(_WALK, _WALKED, _BY_LSE, _HEAD_BY_HEAD,
@@ -171,7 +207,8 @@ WRONG = {
             ("a, b = int(query_start[s]), int(query_start[s + 1])", "a, b = s, s + 1", "row s for conversation s"),
             ("a, b = int(query_start[s]), int(query_start[s + 1])", "a = int(query_start[s]); b = a + 1",
              "Only the first query"),
-            ("n = int(context_lengths[s])", "n = int(context_lengths.max())", "raised"),
+            ("n = int(context_lengths[s])", "n = int(context_lengths.max())",
+             "use context_lengths[s] for conversation s"),
             ("value_pool.shape[3])", "query.shape[2])", "raised RuntimeError"),
             ("return out", "return out.flatten(1)", "expected (1, 2, 3): num_tokens, heads, head_dim of the values"),
             ("return out", "print(out)", "is a `return` missing?"),
@@ -194,6 +231,10 @@ WRONG = {
                   "continue", "move up"),
                  (".transpose(0, 1))\nreturn torch.cat(parts)", ")\nreturn torch.cat(parts, 1)",
                   "rows of the batch come first")),
+        *changed(_PAGED, _SDPA, ("torch.cat(parts)", "torch.stack(parts)", "One dimension too many")),
+        *changed(_PAGED, _HEADS, ("int(context_lengths[s])", "int(context_lengths.max())", "longest context")),
+        (cells(_PAGED, _TOKENS)[0], "A query with an empty context must give 0"),
+        (cells(_PAGED, _STACKED)[0], "A query with an empty context must give 0"),
         (cells(_PAGED.replace(", **options", ""), _LOOP)[0], "has lost **options"),
     ],
     "attend_blockwise": [
@@ -204,13 +245,18 @@ WRONG = {
             ("alpha = torch.exp(m - new)", "alpha = 1", "stays as large as it was"),
             ("alpha = torch.exp(m - new)", "alpha = torch.exp(new - m)", "must become smaller"),
             ("new = torch.maximum(m, s.max(dim=1, keepdim=True).values)", "new = s.max(dim=1, keepdim=True).values",
-             "attend_blockwise"),
+             "keep the maximum of old and new"),
+            ("alpha = torch.exp(m - new)", "alpha = m - new", "Without the exp"),
+            ("torch.zeros(query.shape[0], value_pool.shape[3])", "torch.zeros_like(query)",
+             "Values may have another head_dim than keys"),
+            ("(m + torch.log(l))[:, 0]", "torch.zeros(query.shape[0])", "all scores is largest + log(total)"),
+            ("(m + torch.log(l))[:, 0]", "torch.ones(query.shape[0])", "Next: return largest + log(total): the log"),
             ("new = torch.maximum(m, s.max(dim=1, keepdim=True).values)", "new = torch.zeros_like(m)", "Above 88"),
             ("new = torch.maximum(m, s.max(dim=1, keepdim=True).values)",
              "new = torch.maximum(m.max(), s.max()).expand(len(m), 1)", "one largest score for all heads"),
             ("m = torch.full((query.shape[0], 1), float(\"-inf\"))", "m = torch.zeros(query.shape[0], 1)",
              "begins at 0"),
-            ("m + torch.log(l)", "torch.log(l)", "its log lacks that score"),
+            ("m + torch.log(l)", "torch.log(l)", "all scores is largest + log(total)"),
             ("m + torch.log(l)", "m + l", "largest + sum"),
             ("m + torch.log(l)", "m", "is the largest score"),
             ("acc / l", "acc", "never divided"),
@@ -232,6 +278,10 @@ WRONG = {
             ("value_pool[table[i]]", "key_pool[table[i]]", "key_pool twice"),
             ("    m = new\n", "", "throws away what was summed before"),
         ),
+        (cells(_WALK, _WALKED.replace("float(\"-inf\")", "-1e9").replace("torch.exp(m - new)", "m - new"))[0],
+         "the exp is missing"),
+        (cells(_WALK, _WALKED.replace("torch.maximum(m, s.max(dim=1, keepdim=True).values)",
+                                      "s.amax().expand(len(m), 1)"))[0], "The largest score may fall again"),
         (cells(_WALK, """
 scale = query.shape[1] ** -0.5 if scale is None else scale
 group = query.shape[0] // key_pool.shape[2]

@@ -58,8 +58,8 @@ ATTEND_BLOCKWISE: Any = Exercise(
                 "The new block shrinks too. Its weights are relative to the new largest score already.",
                 next=_SHRINK),
         Mistake(wrong.grows,
-                "The factor for what was summed is infinite in the first block, and 0 times that is nan. Is exp there, "
-                "and old - new in it? Old numbers must become smaller.",
+                "The factor for what was summed is exp(old - new), 0 in the first block. Without the exp, or as "
+                "exp(new - old), it is infinite there. Old numbers must become smaller.",
                 next=_SHRINK),
         Mistake(wrong.no_exp, "Multiplies by old - new as it is. The factor is exp(old - new): the exp is missing.",
                 next=_SHRINK),

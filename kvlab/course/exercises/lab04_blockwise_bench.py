@@ -25,9 +25,8 @@ _LOG = "return largest + log(total): the log of the sum of all exp(score)"
 
 class Walk(NamedTuple):
     """One call. `scores`: "high" are some hundred, of which exp() is infinite; "low" as far below 0; "rising" and
-    "falling" grow or shrink from token to token; "plunging" are
-    about 80, and after half of the tokens about -80, alike in all heads. `stale`: the table goes on behind its last
-    block."""
+    "falling" grow or shrink from token to token; "plunging" are about 80, and after half of the tokens about -80, alike
+    in all heads. `stale`: the table goes on behind its last block."""
 
     length: int
     heads: int = 2
