@@ -138,7 +138,15 @@ print(f"one conversation of {CONTEXT:,} tokens: {CONTEXT * token / GIB:.0f} GiB,
 reveal("01-tokens", tokens_that_fit(KV_BYTES, bytes_per_token(40, 40, 128)))
 
 # %% [markdown] id="fit-after"
-# There are the 64 conversations of lab 00: the server reserved 8,192 tokens for each.
+# There are the 64 conversations of lab 00: the server reserved 8,192 tokens for each. Few are that long. The left panel shows the answers of the 200 simulated
+# conversations, the right one those of **courier**, a small support model that comes with the course and answers real questions in lab 04. Nobody chose its lengths.
+
+# %% id="figure-lengths"
+from kvlab.memory import lesson_trace
+from kvlab.models import courier_trace
+from kvlab.view import answer_histograms
+
+answer_histograms({"simulated": lesson_trace(), "courier": courier_trace()})
 
 # %% [markdown] id="step"
 # ## Every step reads all the weights, so company is cheap
@@ -174,7 +182,7 @@ my_rate = 4000
 predict("01-rate", my_rate, unit="tokens per second")
 
 # %% id="throughput"
-from kvlab.memory import BANDWIDTH, lesson_trace, published_table  # bytes per second, an A100
+from kvlab.memory import BANDWIDTH, published_table  # bytes per second, an A100
 
 rate, each = {}, round(sum(r.total for r in lesson_trace()) / 200)
 limits = {row.policy: row.fit for row in published_table(lesson_trace())[:3]}  # the walls of lab 00

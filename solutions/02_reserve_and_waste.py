@@ -42,13 +42,14 @@ recall("02-smaller", smaller)
 
 # %% id="lengths"
 from kvlab.memory import KV_TOKENS, lesson_trace
-from kvlab.view import answer_histogram
+from kvlab.models import courier_trace
+from kvlab.view import answer_histograms
 
 trace = lesson_trace()
-answer_histogram(trace)
+answer_histograms({"simulated": trace, "courier": courier_trace()})
 
 # %% [markdown] id="lengths-after"
-# Every prompt is known when it arrives. The answers are not: half of them have at most 168 tokens, and the longest has 2,048.
+# Every prompt is known when it arrives. The answers are not, be they simulated or written by a model. Of the simulated ones, half have at most 168 tokens, and the longest has 2,048.
 #
 # ## Four ways to promise
 #

@@ -265,6 +265,15 @@ from kvlab.view import published_bars
 
 published_bars(published_table(trace, KV_TOKENS))
 
+# %% [markdown] id="published-courier"
+# Those lengths were drawn by a random generator. The same table for requests that the course's own model answered:
+
+# %% id="published-courier-table"
+from kvlab.models import courier_trace
+
+for row in published_table(courier_trace(), KV_TOKENS):
+    print(f"{row.policy:16} {row.share_held:6.1%} in use, {row.fit:5,} fit")
+
 # %% [markdown] id="published-after"
 # And the paper's bars, as in lab 02: a smaller memory of 15,700 slots, and every moment counts, not only final lengths. So fewer requests run. The share that holds tokens
 # is what to compare: 20.4, 26.8 and 38.2 % in the paper's contiguous servers, 96.3 % in its paged one. Ours come close; the paper's exact lengths were never published.
