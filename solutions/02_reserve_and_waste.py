@@ -41,7 +41,7 @@ recall("02-smaller", smaller)
 # measures everything on the same 200 conversations of the assistant:
 
 # %% id="lengths"
-from kvlab.memory import KV_TOKENS, lesson_trace
+from kvlab.memory import CONTEXT, KV_TOKENS, MAX_ANSWER, lesson_trace
 from kvlab.models import courier_trace
 from kvlab.view import answer_histograms
 
@@ -101,7 +101,7 @@ predict("02-fit", my_fit, unit="conversations")
 published = {"full": "published: 15.5 %, 64 fit", "prompt+max": "published: 42.8 %"}
 fits = {}
 for policy in ("full", "prompt+max", "power of two", "oracle"):
-    reserved = sum(reserve(policy, r.prompt, r.answer) for r in trace)
+    reserved = sum(reserve(policy, r.prompt, r.answer, CONTEXT, MAX_ANSWER) for r in trace)
     fits[policy] = KV_TOKENS * len(trace) // reserved
     share = sum(r.total for r in trace) / reserved
     print(f"{policy:13} {share:6.2%} in use, {fits[policy]:3} fit in {KV_TOKENS:,}   {published.get(policy, '')}")

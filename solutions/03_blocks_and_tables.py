@@ -54,7 +54,7 @@ def blocks_needed(num_tokens, block_size):
 
 
 # %% [markdown] id="predict-fit"
-# **Predict.** The full context let 64 conversations in, `"prompt+max"` 177, and lab 00 gave away that blocks of 16 let in 411. How many fit with blocks of 64?
+# **Predict.** The full context let 64 conversations in, `"prompt+max"` 177, and lab 00 gave away the number for blocks of 16. How many fit with blocks of 64?
 
 # %% id="predict-fit-cell"
 ### BEGIN SOLUTION

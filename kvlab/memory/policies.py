@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kvlab.errors import UsageError
 
+from .example import CONTEXT, MAX_ANSWER
+
 POLICIES = ("full", "prompt+max", "power of two", "oracle")
 
 
@@ -12,7 +14,7 @@ def next_power_of_two(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-def reserve(policy: str, prompt: int, answer: int, context: int = 8192, max_answer: int = 2048) -> int:
+def reserve(policy: str, prompt: int, answer: int, context: int = CONTEXT, max_answer: int = MAX_ANSWER) -> int:
     """Slots that `policy` reserves for a request of `prompt` tokens that `answer` will follow, at most `context`.
 
     - "full": the model's whole context

@@ -9,6 +9,7 @@ import numpy as np
 
 from kvlab.errors import UsageError
 
+from .example import CONTEXT, KV_TOKENS, MAX_ANSWER
 from .lengths import lesson_trace
 from .policies import reserve
 from .table import round_up_to_block
@@ -46,7 +47,7 @@ def block_size_of(policy: str) -> int | None:
     return int(size)
 
 
-def allocated_slots(policy: str, request: Request, context: int = 8192, max_answer: int = 2048) -> int:
+def allocated_slots(policy: str, request: Request, context: int = CONTEXT, max_answer: int = MAX_ANSWER) -> int:
     """Slots that `request` has when it ends, under a policy of `reserve` or under "N-token blocks"."""
     block_size = block_size_of(policy)
     if block_size is None:
@@ -56,10 +57,10 @@ def allocated_slots(policy: str, request: Request, context: int = 8192, max_answ
 
 def published_table(
     trace: Trace,
-    kv_tokens: int = 524_288,
+    kv_tokens: int = KV_TOKENS,
     policies: Iterable[str] = SETTINGS,
-    context: int = 8192,
-    max_answer: int = 2048,
+    context: int = CONTEXT,
+    max_answer: int = MAX_ANSWER,
 ) -> list[PublishedRow]:
     """One row for each policy, by the counting rule that fits the published figures: all at their final length."""
     if not len(trace):
@@ -72,7 +73,7 @@ def published_table(
     return rows
 
 
-def published_bands(seeds: Iterable[int], kv_tokens: int = 524_288) -> list[Band]:
+def published_bands(seeds: Iterable[int], kv_tokens: int = KV_TOKENS) -> list[Band]:
     """What to expect of the same length model in general: the table over the lesson's model with each of `seeds`."""
     tables = [published_table(lesson_trace(seed), kv_tokens) for seed in seeds]
     if not tables:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvlab.errors import OutOfMemory, UsageError
-from kvlab.memory import FirstFitArena, reserve
+from kvlab.memory import CONTEXT, MAX_ANSWER, FirstFitArena, reserve
 from kvlab.view.kinds import FREE, HELD, HOLE, LATER, UNUSED
 
 
@@ -91,8 +91,8 @@ def arena_history(
     policy: str = "power of two",
     capacity: int = 16384,
     arena: Callable[[int], Any] = FirstFitArena,
-    context: int = 8192,
-    max_answer: int = 2048,
+    context: int = CONTEXT,
+    max_answer: int = MAX_ANSWER,
     steps: int = 1500,
 ) -> History:
     """Serves a backlog first come first served, one token for every running request a step, at most `steps` steps.

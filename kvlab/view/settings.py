@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvlab.errors import UsageError
+from kvlab.memory import CONTEXT, KV_BYTES, LLAMA_3_8B, MAX_ANSWER
 from kvlab.view.kinds import FREE, HELD, LATER, UNUSED
 
 CELLS = 4096  # squares in a memory map
@@ -17,13 +18,13 @@ POLICIES = ("full", "prompt+max", "16-token blocks", "own blocks")
 class Knobs(NamedTuple):
     """Everything the sliders change. Lengths in tokens, `memory` in GiB, `answers` and `written` in percent."""
 
-    context: int = 8192
-    max_answer: int = 2048
+    context: int = CONTEXT
+    max_answer: int = MAX_ANSWER
     answers: int = 100  # every answer of the trace this long, compared with the recorded one
-    memory: int = 64
+    memory: int = KV_BYTES // 2**30
     block_size: int = 256  # of the setting "own blocks"
     written: int = 100  # how much of its answer each request has written at the moment that is shown
-    token_bytes: int = 128 * 1024
+    token_bytes: int = LLAMA_3_8B.bytes_per_token
 
     def checked(self) -> Knobs:
         """Itself; `UsageError` where a number is below 1, or `written` not a percentage."""
