@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from itertools import islice
@@ -96,7 +97,7 @@ def test_the_same_seed_gives_the_same_answers_and_another_seed_does_not(courier,
 
 def test_answers_about_unseen_orders_contain_their_facts(held_out, greedy, sampled):
     turns = [chat.turns[-1] for chat in held_out]
-    for answers, least in ((greedy, 0.8), (sampled, 0.7)):
+    for answers, least in ((greedy, 0.85), (sampled, 0.8)):
         right, count = facts_right(turns, answers)
         assert count > 100 and right / count >= least
 
@@ -122,9 +123,9 @@ def test_the_greedy_answers_of_the_card_come_out_again(courier):
 
 
 def test_the_questions_of_the_card_are_never_asked_in_training():
-    asked = {turn.question.lower() for chat in islice(chats(5), 8000) for turn in chat.turns}
-    openings = {question.split("{")[0].lower() for question in UNSEEN}
-    assert not [question for question in asked if any(len(opening) > 8 and opening in question for opening in openings)]
+    asked = {turn.question.lower() for chat in islice(chats(5, hard=2), 6000) for turn in chat.turns}
+    parts = [max(re.split(r"\{\w+\}", question), key=len).strip().lower() for question in UNSEEN]
+    assert not [question for question in asked if any(part.rstrip("?.") in question for part in parts)]
 
 
 def test_the_trace_has_the_form_of_a_kvlab_trace_and_real_spread():

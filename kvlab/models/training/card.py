@@ -43,13 +43,13 @@ def _percent(part: dict[str, Any]) -> str:
 
 def _stage(number: int, t: dict[str, Any]) -> str:
     recipe = t["recipe"]
-    return (f"| {number} | {t['step']:,} | {t['tokens']:,} | {t['answer_tokens']:,} | {recipe['muon_rate']} and {recipe['adam_rate']} | {recipe['decay']:,} | "
+    return (f"| {number} | {t['step']:,} | {t['tokens']:,} | {t['answer_tokens']:,} | {recipe['late_notes']:.0%}, {recipe['late_drills']:.0%} | {recipe['decay']:,} | "
             f"{t['cpu_seconds'] / 60:.0f} | {t['seconds'] / 60:.0f} | {t['loss']} | {t['held_out_loss']} |")
 
 
 def _training(m: dict[str, Any]) -> str:
     stages = m["training"]
-    first, last = stages[0]["recipe"], stages[-1]["recipe"]
+    first = stages[0]["recipe"]
     table = "\n".join(_stage(number, stage) for number, stage in enumerate(stages, 1))
     return f"""## What it is
 
@@ -59,15 +59,17 @@ BPE of {m['vocabulary']:,} tokens, one for each digit and each role.
 
 ## How it was trained
 
-On conversations that `kvlab.models.training` writes: an order with random facts, then one to eight questions about it. In the
-first {first['early']:,} steps {first['early_notes']:.0%} of them are notes, a few lines of an order with a question whose answer is one of the lines, so
-that the model learns to copy first. Later {first['late_notes']:.0%} are notes ({last['late_notes']:.0%} in the last stage, with any name behind any label), {first['late_drills']:.0%}
-drills that ask for many single facts ({last['late_drills']:.0%}), and the rest whole conversations. No conversation was used twice, and the orders kept for evaluation (one in 64, by
-a checksum of their text) never occur. Loss on the assistant's tokens only; Muon for the matrices, AdamW for embedding and
-norms, with rates that fall linearly to zero at the end of each stage; bf16 arithmetic over fp32 weights; output projections
-start at zero; one thread.
+On conversations that `kvlab.models.training` writes: an order with random facts, then one to eight questions about it. The
+first {first['early']:,} steps are nearly all notes ({first['early_notes']:.0%} of the conversations): a few lines of an order and a question whose answer is one of
+the lines, so that the model learns to copy before it learns to talk. After that, notes and drills (many questions for single
+facts) are mixed with whole conversations, in the shares of the table. From stage 2 on the notes put any name behind any
+label, and stage 3 asks in looser words too. No conversation was used twice, and the orders kept for evaluation (one in 64, by
+a checksum of their text) never occur.
 
-| stage | steps | tokens | of which answers | rates (Muon and AdamW) | falling in the last | CPU minutes | minutes | last loss | held-out loss |
+Loss on the assistant's tokens only; Muon for the matrices (rate {first['muon_rate']}), AdamW for embedding and norms ({first['adam_rate']}); the rates fall
+linearly to zero over the last steps of each stage; bf16 arithmetic over fp32 weights, output projections start at zero, one thread.
+
+| stage | steps | tokens | of which answers | notes, drills | rates fall over | CPU minutes | minutes | last loss | held-out loss |
 |---|---|---|---|---|---|---|---|---|---|
 {table}
 

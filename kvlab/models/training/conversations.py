@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -71,7 +72,7 @@ def _typed(r: Random, question: str) -> str:
 def _reworded(r: Random, turn: Turn, topic: Topic | None, f: dict[str, str]) -> Turn:
     """Half the time the question in the looser words of the last stage."""
     asked = turn.question
-    what = next((each for each in ALLERGENS if each in asked), "")
+    what = next((word for word in re.findall(r"\w+", asked) if word in ALLERGENS), "")
     key = turn.kind
     if key == "allergy":
         key += ", anything" if f["dish"] not in asked else ", to eat" if "eat" in asked else ", yes or no"
@@ -120,8 +121,7 @@ def chats(
 ) -> Iterator[Chat]:
     """Conversations without end: the same for the same seed on every machine. `drills`, `notes`: shares of those.
 
-    `hard` 1 and 2: notes mix names and labels, and drills ask for what is copied wrong most often. 2: in more words
-    too.
+    `hard` 1, 2: notes mix names and labels, drills ask for what is copied wrong most often. 2: also in looser words.
     """
     r = Random(seed)
     while True:

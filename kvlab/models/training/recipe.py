@@ -20,7 +20,7 @@ class Recipe:
     early_drills: float = 0.04
     late_notes: float = 0.1
     late_drills: float = 0.3
-    hard: int = 0  # 1 and 2: notes with any name behind any label, drills on what is copied wrong most often
+    hard: int = 0  # 1, 2: any name behind any label in notes, drills on what goes wrong; 2: also looser questions
     warmup: int = 60
     width: int = 128
     layers: int = 4
