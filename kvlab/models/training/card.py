@@ -79,7 +79,8 @@ The minutes are those of a shared machine with bf16 matrix units; without them i
     python -m kvlab.models.training.train --folder new
     python -m kvlab.models.training.evaluate --folder new
 
-rebuild it from nothing. On one machine two runs give the same bytes; another kind of CPU rounds differently.
+train such a model from nothing. Two short runs without compilation give the same bytes on one machine (a test holds that); the
+full, compiled training was not repeated, and the length of stage 1 was settled while it ran, before its rates began to fall.
 """
 
 
