@@ -17,8 +17,8 @@ _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
 
 def run(work: Work, seconds: float) -> Ending:
-    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that cannot be stopped is left
-    behind."""
+    """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that has not stopped by then is left
+    behind, and stopped in the background."""
     ending = Ending()
     thread = threading.Thread(target=_body, args=(work, ending), daemon=True, name="kvlab check")
     # One huge allocation is over before anybody can look, so the system has to refuse it. With a GPU it cannot be asked
@@ -69,9 +69,23 @@ def _stop(thread: threading.Thread) -> None:
     deadline = time.monotonic() + _PATIENCE
     with _hectic():
         while thread.is_alive() and time.monotonic() < deadline:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stop))
+            _throw(thread)
             time.sleep(0)
         thread.join(0.1)
+    if thread.is_alive():
+        # Left alone it would take half of the processor from every later cell, for as long as the notebook is open.
+        threading.Thread(target=_hunt, args=(thread,), daemon=True, name="kvlab hunt").start()
+
+
+def _throw(thread: threading.Thread) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stop))
+
+
+def _hunt(thread: threading.Thread) -> None:
+    """Goes on throwing until the thread is gone, at a pace that nobody notices."""
+    while thread.is_alive():
+        _throw(thread)
+        time.sleep(0.005)
 
 
 @contextlib.contextmanager

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import subprocess
+import sys
 
-from tests.benchmarks.bench_engine import load, measure, one_thread
+import pytest
 
 
 @pytest.mark.benchmark
-def test_the_engine_is_faster_than_serving_one_by_one_and_everybodys_tokens_are_the_same():
-    with one_thread():
-        rates, right, planning = measure(load(10, 8, 40), rounds=1)
-    assert set(right.values()) == {10}
-    assert rates["kvlab"] > rates["one by one"]  # generous: several times as fast where nothing else runs
-    assert planning < 0.15
+def test_the_engine_is_faster_than_serving_one_by_one_and_everybodys_tokens_are_the_same(tmp_path, root):
+    ratios = tmp_path / "ratios.json"
+    # In a process of its own, where no thread of another test competes with the systems that are compared.
+    command = [sys.executable, "-m", "tests.benchmarks.bench_engine", "--requests", "10", "--loads", "decode-heavy"]
+    subprocess.run([*command, "--json", str(ratios)], cwd=root, check=True, timeout=250)
+    found = json.loads(ratios.read_text())["decode-heavy"]
+    assert found["requests with the same tokens"] == 1.0
+    assert found["over one by one"] > 1  # generous: several times as fast where nothing else runs
+    assert found["share of planning"] < 0.15

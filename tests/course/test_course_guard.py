@@ -51,6 +51,16 @@ def test_an_endless_loop_is_stopped_and_named(quick, loop, monkeypatch):
     assert not [thread for thread in threading.enumerate() if thread.name == "kvlab check"]
 
 
+@pytest.mark.parametrize("quick", ISOLATED[1:], indirect=True)
+@pytest.mark.parametrize("loop", ["catches everything", "catches everything around calls", "finally"])
+def test_a_thread_that_outlives_the_patience_is_stopped_in_the_background(quick, loop, monkeypatch):
+    monkeypatch.setattr(threaded, "_PATIENCE", 0.0)
+    assert "did not finish within 0.4 s" in quick.exercise(f"def blocks_up(n, b):\n    {LOOPS[loop]}")
+    for left in [thread for thread in threading.enumerate() if thread.name in ("kvlab check", "kvlab hunt")]:
+        left.join(60)
+        assert not left.is_alive()
+
+
 def test_a_loop_inside_a_trace_is_stopped_and_named(quick):
     said = quick.exercise("""
         class Shelf:
