@@ -1,0 +1,106 @@
+"""The private parts of Triton's interpreter that the guard holds on to, and a place of its own for each launch.
+
+Tried with Triton 3.6.0, 3.7.1 and 3.9.0. Where one of these parts is missing, `unavailable` says so in a line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from kvlab.course.interpreter.memory import Memory
+from kvlab.course.interpreter.overflow import Arithmetic
+
+MODULE = "triton.runtime.interpreter"
+NEEDED = ("_interpreter.load", "_interpreter.store", "_patch_lang", "_implicit_cvt", "interpreter_builder.set_grid_dim",
+          "interpreter_builder.set_grid_idx", "InterpretedFunction.rewrite")
+
+
+def interpreter() -> Any:
+    """Triton's interpreter, as a module. ModuleNotFoundError without Triton."""
+    return importlib.import_module(MODULE)
+
+
+def unavailable() -> str:
+    """Why kernels run unguarded with this Triton, in one line; empty if they do not."""
+    module = interpreter()
+    missing = [name for name in NEEDED if not _has(module, name)]
+    if not missing:
+        return ""
+    version = importlib.import_module("triton").__version__
+    return (f"The bounds guard does not fit Triton {version} (no {missing[0]}), so kernels run without it: an index out "
+            "of bounds may end Python.")
+
+
+def _has(owner: Any, dotted: str) -> bool:
+    for name in dotted.split("."):
+        owner = getattr(owner, name, None)
+    return owner is not None
+
+
+@contextmanager
+def held(memory: Memory) -> Iterator[Any]:
+    """While it lasts, kernels of this process read and write through `memory`, and the language is patched once for all
+    of them. Everything is put back, whatever happens. Yields Triton's interpreter."""
+    module = interpreter()
+    builder = module.interpreter_builder
+    arithmetic = Arithmetic(builder, memory)
+    before = {name: getattr(module, name) for name in ("_interpreter", "_patch_lang")}
+    scope = before["_patch_lang"](_everything())
+    try:
+        module._interpreter, module._patch_lang = memory, lambda _fn: _Nothing()
+        with _interpreted_helpers(module), _unsanitized(builder):
+            arithmetic.install()
+            yield module
+    finally:
+        arithmetic.remove()
+        for name, value in before.items():
+            setattr(module, name, value)
+        scope.restore()
+
+
+class _Nothing:
+    """A patch that has been made already."""
+
+    def restore(self) -> None:
+        """Leaves it in place."""
+
+
+def _everything() -> Any:
+    """Stands for a kernel that sees both modules of the language, so that one patch serves every kernel and helper."""
+    language = importlib.import_module("triton.language")
+    return types.SimpleNamespace(__globals__={"tl": language, "core": language.core})
+
+
+@contextmanager
+def _unsanitized(builder: Any) -> Iterator[None]:
+    """Leaves out Triton's own check of int32 results, which costs nine operations for each and reports nothing."""
+    options = getattr(builder, "options", None)
+    with suppress(TypeError):
+        builder.options = dataclasses.replace(options, sanitize_overflow=False)  # type: ignore[type-var]
+    try:
+        yield
+    finally:
+        builder.options = options
+
+
+@contextmanager
+def _interpreted_helpers(module: Any) -> Iterator[None]:
+    """Helpers that were made to be compiled, as all of Triton's own are on a GPU, are interpreted for a while."""
+    compiled = importlib.import_module("triton.runtime.jit").JITFunction
+    before, known = compiled.__call__, dict[int, Any]()
+
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        helper = known.setdefault(id(self), None) or module.InterpretedFunction(self.fn)
+        known[id(self)] = helper
+        return helper(*arguments, **named)
+
+    compiled.__call__ = call
+    try:
+        yield
+    finally:
+        compiled.__call__ = before

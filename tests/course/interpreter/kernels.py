@@ -1,0 +1,133 @@
+"""Small kernels with one fault each, as learners write them."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    x = tl.load(source + i, mask=i < n, other=0.0)
+    tl.store(target + i, x, mask=i < n)
+
+
+@triton.jit
+def load_unmasked(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    x = tl.load(source + i)
+    tl.store(target + i, x, mask=i < n)
+
+
+@triton.jit
+def store_unmasked(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    x = tl.load(source + i, mask=i < n, other=0.0)
+    tl.store(target + i, x)
+
+
+@triton.jit
+def starts_early(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE) - 3
+    x = tl.load(source + i, mask=i < n, other=0.0)
+    tl.store(target + i, x, mask=i < n)
+
+
+@triton.jit
+def always_the_first_tile(source, target, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    x = tl.load(source + i, mask=i < n, other=0.0)
+    tl.store(target + i, x, mask=i < n)
+
+
+@triton.jit
+def gather(pool, table, target, width, TILE: tl.constexpr):
+    """target[p] = pool[table[p]], rows of `width` numbers."""
+    block = tl.load(table + tl.program_id(0))
+    i = tl.arange(0, TILE)
+    row = tl.load(pool + block * width + i, mask=i < width)
+    tl.store(target + tl.program_id(0) * width + i, row, mask=i < width)
+
+
+@triton.jit
+def gather_wide(pool, table, target, width, TILE: tl.constexpr):
+    block = tl.load(table + tl.program_id(0)).to(tl.int64)
+    i = tl.arange(0, TILE)
+    row = tl.load(pool + block * width + i, mask=i < width)
+    tl.store(target + tl.program_id(0) * width + i, row, mask=i < width)
+
+
+@triton.jit
+def row_sums(source, lengths, target, width, TILE: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, TILE)
+    x = tl.load(source + row * width + i, mask=i < width, other=0.0)
+    tl.store(target + row, tl.sum(x, axis=0))
+
+
+@triton.jit
+def row_sums_masked(source, lengths, target, width, TILE: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, TILE)
+    x = tl.load(source + row * width + i, mask=i < tl.load(lengths + row), other=0.0)
+    tl.store(target + row, tl.sum(x, axis=0))
+
+
+@triton.jit
+def row_sums_chosen_late(source, lengths, target, width, TILE: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, TILE)
+    x = tl.load(source + row * width + i)
+    tl.store(target + row, tl.sum(tl.where(i < tl.load(lengths + row), x, 0.0), axis=0))
+
+
+@triton.jit
+def helper(source, i):
+    return tl.load(source + i)
+
+
+@triton.jit
+def through_a_helper(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(target + i, helper(source, i), mask=i < n)
+
+
+@triton.jit
+def prefix_sums(numbers, target, n, TILE: tl.constexpr):
+    """Each program adds to what the one before it wrote."""
+    p = tl.program_id(0)
+    before = tl.load(target + p - 1, mask=p > 0, other=0.0)
+    tl.store(target + p, before + tl.load(numbers + p))
+
+
+@triton.jit
+def count_all(numbers, total, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    x = tl.load(numbers + i, mask=i < n, other=0.0)
+    tl.atomic_add(total, tl.sum(x, axis=0))
+
+
+@triton.jit
+def hashes(seeds, target, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    seed = tl.load(seeds + i, mask=i < n, other=0)
+    tl.store(target + i, seed * 1_000_003 * 1_000_003, mask=i < n)
+
+
+@triton.jit
+def either(one, other, target, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    pointers = tl.where(i % 2 == 0, one + i, other + i)
+    tl.store(target + i, tl.load(pointers, mask=i < n, other=0.0), mask=i < n)
+
+
+@triton.jit
+def misspelt(source, target, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(target + i, tl.load(sauce + i, mask=i < n), mask=i < n)  # noqa: F821
+
+
+@triton.jit
+def narrows(source, target, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    x = tl.load(source + i, mask=i < n, other=0.0).to(tl.bfloat16)
+    tl.store(target + i, x.to(tl.float32), mask=i < n)
