@@ -15,7 +15,7 @@ def sentence(entry: Exercise, part: Any, source: Source | None, names: dict[str,
     """Why there is nothing of the learner's to check, as the first sentence of a verdict; empty if there is."""
     finished, thing = part_of(entry), plain(part)
     family = _family(finished)
-    if thing is finished or getattr(thing, "__code__", 0) is getattr(finished, "__code__", 1):
+    if thing is plain(finished) or getattr(thing, "__code__", 0) is getattr(plain(finished), "__code__", 1):
         return f"{entry.name} is the finished part itself, so there is nothing of yours to check."
     if isinstance(thing, type) and any(_among(base, family) for base in thing.__mro__):
         return f"{entry.name} inherits from the finished part, so there is little of yours to check."

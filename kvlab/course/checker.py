@@ -103,7 +103,7 @@ class Checker:
     def _search(self) -> list[Evidence]:
         """Random traces, once the fixed probes hold: the first check that fails, with its shortest trace."""
         for check in self.entry.checks:
-            if isinstance(check, Traces):
+            if isinstance(check, Traces) and check.make is not None:
                 self.current = run_probe(check, self.entry.name)
                 found = search(check, self.entry.name, self.part, self.tape)
                 if found is not None:

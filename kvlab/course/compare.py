@@ -22,7 +22,7 @@ from kvlab.course.guard import Stop
 from kvlab.course.shorten import show, with_article
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndarray)
-_TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-4, "float64": 1e-9}
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-4, "float64": 1e-9}
 
 
 def same(expected: Any, got: Any) -> bool:
@@ -82,7 +82,7 @@ def is_tensor(value: Any) -> bool:
 def _same_tensor(expected: Any, got: Any) -> bool:
     if not is_tensor(got) or expected.shape != got.shape or expected.dtype != got.dtype:
         return False
-    tolerance = _TOLERANCE.get(str(expected.dtype).removeprefix("torch."), 0.0)
+    tolerance = TOLERANCE.get(str(expected.dtype).removeprefix("torch."), 0.0)
     wide, other = expected.detach().cpu().double(), got.detach().cpu().double()
     return bool(wide.allclose(other, rtol=tolerance, atol=tolerance, equal_nan=True))
 

@@ -24,12 +24,13 @@ from typing import Any
 class Wrong(Exception):
     """Raised by a `Property` or `Traces` run: the learner's part did not do what it must. The text is one sentence.
 
-    `next`: what to do about just this, in place of the check's own.
+    `next`: what to do about just this, in place of the check's own. `alike`: what a mistake must show to be this one,
+    where the sentence says more than that (a line of the learner's) or less (one number of a tensor).
     """
 
-    def __init__(self, sentence: str, next: str | None = None) -> None:
+    def __init__(self, sentence: str, next: str | None = None, alike: Any = None) -> None:
         super().__init__(sentence)
-        self.next = next
+        self.next, self.alike = next, alike
 
 
 class NotWritten(BaseException):
@@ -99,8 +100,8 @@ class Traces:
     """`run(part, value)` must not raise `Wrong` for any `value` of `make`. A failing value is shrunk to the shortest
     one.
 
-    `make`: a Hypothesis strategy, or a function without arguments that returns one. Usually it makes pairs
-    `(constructor arguments, operations)`, such as `((4,), [("take", 2), ("release", [0])])`.
+    `make`: a Hypothesis strategy, or a function without arguments that returns one; None tries the examples alone.
+    Usually it makes pairs `(constructor arguments, operations)`, such as `((4,), [("take", 2), ("release", [0])])`.
     `examples`: values tried first, always the same. Mistakes are recognised by them (and by `Cases` and `Property`), so
     give one on which each mistake goes wrong.
     `render(value) -> list of lines`: the value as Python lines for the verdict. Left out, a pair as above is shown as

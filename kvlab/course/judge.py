@@ -20,7 +20,7 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
     """Checks `part` as a solution of `entry` and returns the verdict. Never raises what `part` raises; BrokenCheck
     if the check itself is at fault."""
     part_of(entry)  # what is imported here need not be imported in each forked check
-    if any(isinstance(check, Traces) for check in entry.checks):
+    if any(isinstance(check, Traces) and check.make is not None for check in entry.checks):
         import hypothesis  # noqa: F401
     ending = guarded(Checker(entry, part, names, _unwritten(entry, source)), entry.seconds, entry.isolate)
     if ending.how == "broken":

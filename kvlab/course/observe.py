@@ -47,7 +47,10 @@ class Seen:
         if self.kind == "raised":
             alike = type(self.error) is type(other.error)
             return alike and (not isinstance(self.error, SLIPS) or self.sentence == other.sentence)
-        return self.sentence == other.sentence if self.kind == "wrong" else same(self.value, other.value)
+        if self.kind != "wrong":
+            return same(self.value, other.value)
+        marks = [getattr(seen.error, "alike", None) for seen in (self, other)]
+        return self.sentence == other.sentence if marks[0] is None else same(*marks)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class Source(NamedTuple):
 
 def plain(thing: Any) -> Any:
     """The Python function or class inside `thing`: `@triton.jit` objects and `functools.wraps` wrappers hold one."""
-    if not isinstance(thing, type):
-        thing = getattr(thing, "fn", thing)
+    while not isinstance(thing, type) and not inspect.isroutine(thing) and hasattr(thing, "fn"):
+        thing = thing.fn
     return inspect.unwrap(thing) if inspect.isroutine(thing) or hasattr(thing, "__wrapped__") else thing
 
 

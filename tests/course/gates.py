@@ -17,19 +17,27 @@ import numpy as np
 from kvlab.course import notebooks, registry
 from kvlab.course.declare import Cases, Exercise
 from kvlab.course.judge import judge
+from kvlab.course.source import plain
 from kvlab.course.verdict import FAILED, PASSED, Verdict
 from tests.course.cells import Notebook, fits
 
 SECONDS = 2.0  # of processor time that a check may take
+KERNEL_SECONDS = 4.0  # the same where Triton's interpreter runs
 
 
 def finished_part_passes(entry: Exercise) -> None:
     """The finished part stands every check, within the time that a check may take."""
-    before = children_seconds()
-    verdict = judge(entry, registry.part_of(entry))
+    before, finished = children_seconds(), registry.part_of(entry)
+    verdict = judge(entry, finished)
     assert verdict.status == PASSED, verdict.text
     assert fits(verdict.text)
-    assert children_seconds() - before < SECONDS, f"the check of {entry.name} is too slow"
+    limit = KERNEL_SECONDS if is_kernel(finished) else SECONDS
+    assert children_seconds() - before < limit, f"the check of {entry.name} is too slow"
+
+
+def is_kernel(part: Any) -> bool:
+    """Whether a part is a Triton kernel."""
+    return not isinstance(part, type) and hasattr(part, "fn")
 
 
 def children_seconds() -> float:
@@ -87,7 +95,7 @@ def handed_out_is_not_attempted(entry: Exercise) -> None:
     """The cell of the student notebook, as it is handed out, is "not attempted"."""
     for cell in notebooks.cells("labs", entry.lab):
         if f"\ndef {entry.name}(" in "\n" + cell or f"\nclass {entry.name}" in "\n" + cell:
-            said = Notebook().run(cell)
+            said = _with_triton(entry).run(cell)
             assert said.startswith(f"○ {entry.name}: not attempted."), said
             return
     raise AssertionError(f"no cell of the student notebook of lab {entry.lab} defines {entry.name}")
@@ -100,7 +108,7 @@ PLACEHOLDERS = ("...", "pass", "raise NotImplementedError", "raise NotImplemente
 def untouched_is_not_attempted(entry: Exercise) -> None:
     """Each way of leaving the bodies empty is "not attempted", and the name goes to the finished part."""
     for body in PLACEHOLDERS:
-        notebook = Notebook()
+        notebook = _with_triton(entry)
         said = notebook.exercise(emptied(entry, body))
         assert said.startswith(f"○ {entry.name}: not attempted."), f"{body}: {said}"
         assert notebook.names[entry.name] is registry.part_of(entry)
@@ -109,17 +117,26 @@ def untouched_is_not_attempted(entry: Exercise) -> None:
 def raising_passes_nothing(entry: Exercise) -> None:
     """`raise` in every body is wrong: the finished part is not checked in its place."""
     for body in ("raise", "raise ValueError('no')", "raise SystemExit"):
-        notebook = Notebook()
+        notebook = _with_triton(entry)
         said = notebook.exercise(emptied(entry, body))
         assert said.startswith(f"✗ {entry.name}") and fits(said), said
 
 
+def _with_triton(entry: Exercise) -> Notebook:
+    """A notebook in which a kernel's cell can be run."""
+    notebook = Notebook()
+    if is_kernel(registry.part_of(entry)):
+        notebook.run("import triton\nimport triton.language as tl")
+    return notebook
+
+
 def emptied(entry: Exercise, body: str) -> str:
-    """The finished part's source with `body` in place of every body, and the exercise's name."""
+    """The finished part's source with `body` in place of every body, and the exercise's name. A kernel stays one."""
     part = registry.part_of(entry)
-    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(part)))
+    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(plain(part))))
     definition: Any = tree.body[0]
-    definition.name, definition.decorator_list = entry.name, []
+    definition.name = entry.name
+    definition.decorator_list = [ast.parse("triton.jit", mode="eval").body] if is_kernel(part) else []
     if isinstance(definition, ast.ClassDef):
         definition.bases, definition.keywords = [], []
         definition.body = [node for node in definition.body if isinstance(node, ast.FunctionDef)]

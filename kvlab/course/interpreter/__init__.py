@@ -7,7 +7,7 @@ neighbour's numbers, and a wild block id ends Python. Under guard neither happen
 
     guarded(copy_kernel, (2,), source, target, 100, TILE=64)
 
-KernelFault: reads source past its end: element 100, and it has 100 elements. Program 1, line 3: x = tl.load(source + i).
+    KernelFault: reads source past its end: element 100, and it has 100 elements. Program 1, line 3: x = tl.load(...).
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ _WRAP = 2**64
 class Window:
     """The end of a tensor too large to exist: `tensor` holds its elements from `start` on, the ones before are absent.
 
-    A kernel sees a pool that begins `start` elements earlier, so that an index beyond 2^31 can be tried with a few KB of
-    memory. `start` is a number of elements of `tensor`, at least 0.
+    A kernel sees a pool that begins `start` elements earlier, so that an index beyond 2^31 can be tried with a few KB
+    of memory. `start` is a number of elements of `tensor`, at least 0.
     """
 
     def __init__(self, tensor: Any, start: int) -> None:

@@ -77,4 +77,5 @@ def current_line(kernel: str = "") -> Line:
         return NOWHERE
     code = frame.f_code
     text = linecache.getline(code.co_filename, frame.f_lineno).strip()
-    return Line(frame.f_lineno - code.co_firstlineno + 1, clip(text, 90), "" if code.co_name == kernel else code.co_name)
+    helper = "" if code.co_name == kernel else code.co_name
+    return Line(frame.f_lineno - code.co_firstlineno + 1, clip(text, 90), helper)

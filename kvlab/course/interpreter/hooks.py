@@ -32,8 +32,8 @@ def unavailable() -> str:
     if not missing:
         return ""
     version = importlib.import_module("triton").__version__
-    return (f"The bounds guard does not fit Triton {version} (no {missing[0]}), so kernels run without it: an index out "
-            "of bounds may end Python.")
+    return (f"The bounds guard does not fit Triton {version} (no {missing[0]}), so kernels run without it: "
+            "an index out of bounds may end Python.")
 
 
 def _has(owner: Any, dotted: str) -> bool:
@@ -50,7 +50,7 @@ def held(memory: Memory) -> Iterator[Any]:
     builder = module.interpreter_builder
     arithmetic = Arithmetic(builder, memory)
     before = {name: getattr(module, name) for name in ("_interpreter", "_patch_lang")}
-    scope = before["_patch_lang"](_everything())
+    scope = _patched(module)
     try:
         module._interpreter, module._patch_lang = memory, lambda _fn: _Nothing()
         with _interpreted_helpers(module), _unsanitized(builder):
@@ -70,10 +70,39 @@ class _Nothing:
         """Leaves it in place."""
 
 
-def _everything() -> Any:
-    """Stands for a kernel that sees both modules of the language, so that one patch serves every kernel and helper."""
+class _Replay:
+    """A patch that was made before, made again without looking for what to change: that takes longer than a small
+    kernel."""
+
+    def __init__(self, changes: list[tuple[Any, str, Any, Any]], absent: Any) -> None:
+        self.changes, self.absent = changes, absent
+        for owner, name, _, new in changes:
+            setattr(owner, name, new)
+
+    def restore(self) -> None:
+        """Puts back what was there, the last change first."""
+        for owner, name, old, _ in reversed(self.changes):
+            if old is self.absent:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, old)
+
+
+_changes: dict[int, list[tuple[Any, str, Any, Any]]] = {}  # by the module of Triton's that they belong to
+
+
+def _patched(module: Any) -> Any:
+    """The language as kernels in the interpreter need it, both of its modules at once. Has `restore`."""
+    absent = getattr(module, "_MISSING", None)
+    if id(module._patch_lang) in _changes and absent is not None:
+        return _Replay(_changes[id(module._patch_lang)], absent)
     language = importlib.import_module("triton.language")
-    return types.SimpleNamespace(__globals__={"tl": language, "core": language.core})
+    seen = types.SimpleNamespace(__globals__={"tl": language, "core": language.core})  # stands for any kernel
+    scope = module._patch_lang(seen)
+    known = getattr(scope, "_changes", None)
+    if isinstance(known, list):
+        _changes[id(module._patch_lang)] = [(owner, name, old, vars(owner)[name]) for owner, name, old in known]
+    return scope
 
 
 @contextmanager

@@ -33,8 +33,8 @@ def guarded(kernel: Any, grid: Grid, /, *arguments: Any, poisoned: Iterable[str]
 
     kernel: a `@triton.jit` function; it may have been made for a GPU. grid: as in a launch. Tensors lie on the CPU.
     A `Window` in place of a tensor stands for the far end of a huge one.
-    poisoned: arguments in which NaN, and `POISON` in integer tables, mean "never written"; None for all of them. Give ()
-    for a kernel that may copy such elements.
+    poisoned: arguments in which NaN, and `POISON` in integer tables, mean "never written"; None for all of them. Give
+    () for a kernel that may copy such elements.
     shared: arguments of which several programs may write the same element.
 
     Raises KernelFault at the first access outside an argument, store of a value that comes from what was never written,

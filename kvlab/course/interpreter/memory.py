@@ -44,7 +44,7 @@ class Suspect(NamedTuple):
     """The first load of a program from elements of one argument that were never written."""
 
     region: Region
-    index: int
+    element: int
     line: Line
 
 
@@ -154,7 +154,8 @@ class Memory:
         return region
 
     def _inside(self, region: Region, active: np.ndarray, verb: str) -> None:
-        outside = (active < np.uint64(region.first)) | (active >= np.uint64(region.first + region.count * region.itemsize))
+        end = np.uint64(region.first + region.count * region.itemsize)
+        outside = (active < region.first_address) | (active >= end)
         if outside.any():
             raise self._outside(region, int(active[outside][0]), verb)
 
@@ -209,7 +210,7 @@ class Memory:
             first = suspects[0]
             index = int(places[bad][0]) + region.start
             raise KernelFault("uninitialised", wording.unwritten(first, region, index), argument=first.region.name,
-                              index=first.index, program=self.program, line=first.line, next=wording.UNWRITTEN_NEXT)
+                              index=first.element, program=self.program, line=first.line, next=wording.UNWRITTEN_NEXT)
 
     def _same_program(self, region: Region, places: np.ndarray, verb: str) -> None:
         """KernelFault if another program wrote one of these elements."""

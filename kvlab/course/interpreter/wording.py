@@ -24,7 +24,8 @@ def nowhere(verb: str) -> str:
 
 def next_step(kind: str) -> str:
     """What to do about an access outside its argument."""
-    return "use a table entry only where the sequence has a block" if kind == "wild" else "check the mask and the stride"
+    wild = "use a table entry only where the sequence has a block"
+    return wild if kind == "wild" else "check the mask and the stride"
 
 
 def is_far(region: Region, index: int) -> bool:
@@ -53,21 +54,21 @@ def _rows(region: Region) -> int:
 
 def outside(region: Region, index: int, verb: str, source: tuple[int, str] | None) -> str:
     """An access outside its argument, and the table entry that led there, if one did."""
-    place = region.coordinates(index)
+    place, end = region.coordinates(index), region.start + region.count
     at = f" = {[*place]}" if place else ""
-    size = f"{region.start + region.count:,} elements" + (f" of shape {[*region.shape]}" if len(region.shape) > 1 else "")
+    size = f"{end:,} elements" + (f" of shape {[*region.shape]}" if len(region.shape) > 1 and not region.start else "")
     if source is None and is_far(region, index):
         return (f"{verb} {region.name} at element {index:,}{at}, far outside its {size}: an entry of a table that was "
                 "never written may have been used as a block id.")
-    side = "before its start" if index < 0 else "past its end" if index >= region.start + region.count \
-        else "where the guard's window has no memory"
-    if source is None:
-        return f"{verb} {region.name} {side}: element {index:,}{at}, and it has {size}."
-    number, entry = source
-    which = "an entry that was never written" if number == POISON else f"the {number:,} that it read from {entry}"
+    side = "before its start" if index < 0 else "past its end" if index >= end else "before the window onto it"
+    what = f"{verb} {region.name} {side}: element {index:,}{at}, and it has {size}."
+    return f"{what} {_comes_from(*source)}" if source else what
+
+
+def _comes_from(number: int, entry: str) -> str:
     if number == POISON:
-        which = f"{entry}, {which} ({number:,})"
-    return f"{verb} {region.name} {side}: element {index:,}{at}, and it has {size}. That comes from {which}."
+        return f"The block id is {entry}, an entry that was never written."
+    return f"The {number:,} comes from {entry}."
 
 
 def overflow(region: Region, index: int, verb: str, event: Any) -> str:
@@ -78,13 +79,13 @@ def overflow(region: Region, index: int, verb: str, event: Any) -> str:
 
 def unwritten(suspect: Any, region: Region, index: int) -> str:
     """A value that was never written and came out at the end."""
-    return (f"stores nan in {region.show(index)}, because it read {suspect.region.show(suspect.index)}, which was never "
-            "written.")
+    read = suspect.region.show(suspect.element)
+    return f"stores nan in {region.show(index)}, because it read {read}, which was never written."
 
 
 def race(region: Region, index: int, verb: str, other: Sequence[int], program: Sequence[int]) -> str:
     """Two programs at one element."""
+    element = region.show(index)
     if verb == "reads":
-        return (f"reads {region.show(index)} in {named(program)} and writes it in {named(other)}: on a GPU either may "
-                "come first.")
-    return f"writes {region.show(index)} in {named(other)} and again in {named(program)}: on a GPU either may come last."
+        return f"writes {element} in {named(other)} and reads it in {named(program)}: on a GPU either may come first."
+    return f"writes {element} in {named(other)} and again in {named(program)}: on a GPU either may come last."

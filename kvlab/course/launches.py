@@ -1,0 +1,121 @@
+"""Exercises whose part is a Triton kernel: launches on small inputs, under the interpreter's bounds guard.
+
+    class Copy(NamedTuple):          # one launch, in plain numbers
+        n: int
+        tile: int = 64
+
+    def copied(value):               # torch is imported here, not above
+        source = torch.arange(float(value.n))
+        return Launch((-(-value.n // value.tile),), outputs={"target": source},
+                      arguments={"source": source, "target": torch.full((value.n,), math.nan), "n": value.n,
+                                 "TILE": value.tile})
+
+    checks=(launched("whole tiles", copied, Copy(128), Copy(64)), launched("a ragged end", copied, Copy(100)))
+
+Known mistakes are kernels too: `kvlab.course.interpreter.later`.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.course.compare import TOLERANCE, same
+from kvlab.course.declare import Traces, Wrong
+from kvlab.course.interpreter import KernelFault, Window, Work, guarded
+from kvlab.course.interpreter.launch import Grid, function_of
+from kvlab.course.shorten import clip, show
+from kvlab.course.source import name_of
+from kvlab.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch and what it must leave behind.
+
+    arguments: by the names of the finished kernel, in its order; every try gets copies, which share memory where these
+    do. outputs: by name, what the kernel must have made of that argument; all other tensors must stay as they were.
+    poisoned, shared: as for `guarded`. work: is given the loads and stores of a launch that was right, and may raise
+    `Wrong`.
+    """
+
+    grid: Grid
+    arguments: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    poisoned: tuple[str, ...] | None = None
+    shared: tuple[str, ...] = ()
+    work: Callable[[Work], None] | None = None
+
+
+def launched(name: str, build: Callable[[Any], Launch], *values: Any, render: Callable[[Any], list[str]] | None = None,
+             invariant: str | None = None, next: str | None = None) -> Traces:
+    """A check that launches the learner's kernel for each of `values`. `build` makes the launch of one value, which
+    must be hashable; `render` shows it in the verdict, by default as its repr."""
+    built = functools.lru_cache(maxsize=64)(build)
+    return Traces(name, None, lambda part, value: run(part, built(value)), examples=values,
+                  render=render or (lambda value: [show(value, 100)]), invariant=invariant, next=next)
+
+
+def run(part: Any, launch: Launch) -> None:
+    """Launches a kernel under guard; `Wrong` if it is none, does what would fail on a GPU, or leaves other numbers."""
+    _launchable(part, launch)
+    given = copy.deepcopy(dict(launch.arguments))
+    try:
+        work = guarded(part, launch.grid, *given.values(), poisoned=launch.poisoned, shared=launch.shared)
+    except KernelFault as fault:
+        raise Wrong(fault.sentence, next=fault.next, alike=fault.alike) from fault
+    got = {name: tensor_of(given[name]) for name in launch.outputs}
+    for name, wanted in launch.outputs.items():
+        if not same(wanted, got[name]):
+            raise Wrong(_difference(name, wanted, got[name], tensor_of(launch.arguments[name])), alike=got)
+    for name, before in launch.arguments.items():
+        if name not in launch.outputs and hasattr(tensor_of(before), "data_ptr"):
+            if not _unchanged(tensor_of(before), tensor_of(given[name])):
+                raise Wrong(f"stores into {name}, expected it to be read alone.", alike=f"stores into {name}")
+    if launch.work is not None:
+        launch.work(work)
+
+
+def tensor_of(value: Any) -> Any:
+    """The tensor itself, for a `Window` the part of it that exists."""
+    return value.tensor if isinstance(value, Window) else value
+
+
+def _launchable(part: Any, launch: Launch) -> None:
+    try:
+        parameters = inspect.signature(function_of(part)).parameters
+    except UsageError as refusal:
+        sentence, _, advice = str(refusal).partition(": ")
+        raise Wrong(f"{sentence.removeprefix(f'{name_of(part)} ')}.", next=advice) from None
+    if len(parameters) != len(launch.arguments):
+        taken, wanted = ", ".join(parameters), ", ".join(launch.arguments)
+        raise Wrong(f"takes ({clip(taken, 80)}), but is launched with ({wanted}).",
+                    next="keep the parameters as they were")
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    return bool(((before == after) | ((before != before) & (after != after))).all())
+
+
+def _difference(name: str, wanted: Any, got: Any, before: Any) -> str:
+    """The first element that is wrong, and how many are."""
+    tolerance = TOLERANCE.get(str(wanted.dtype).removeprefix("torch."), 0.0)
+    near = got.double().isclose(wanted.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    apart = (~near).nonzero().tolist()
+    place = tuple(apart[0])
+    one, other, start = got[place].item(), wanted[place].item(), before[place].item()
+    untouched = one == start or (one != one and start != start)
+    count = f"{len(apart)} of {wanted.numel()} elements are wrong" if len(apart) > 1 else "it alone is wrong"
+    held = "was left as it was" if untouched else f"is {_figure(one, other)}"
+    return f"{name}{[*place]} {held}, expected {_figure(other, one)}; {count}."
+
+
+def _figure(number: Any, other: Any) -> str:
+    if not isinstance(number, float):
+        return str(number)
+    digits = next((digits for digits in range(3, 9) if f"{number:.{digits}g}" != f"{other:.{digits}g}"), 9)
+    return f"{number:.{digits}g}"
