@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import index
 from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
-from kvlab.errors import InvariantBroken, UsageError
+from kvlab.errors import UsageError
 
+from .audit import CountsOf, Held, check_tables, waste_of
 from .pool import BlockPool
 from .protocols import Pool
+from .sharing import Write, take_after
 from .table import blocks_needed
 from .waste import Waste
-
-
-class _Sequence:
-    """A sequence's table and how many of its tokens are there."""
-
-    __slots__ = ("num_tokens", "table")
-
-    def __init__(self, table: list[int], num_tokens: int) -> None:
-        self.table, self.num_tokens = table, num_tokens
-
-
-class _CountsOf:
-    """Reference counts of another kind of pool, read like the list that a `BlockPool` keeps."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._ref_count = pool.ref_count
-
-    def __getitem__(self, block: int) -> int:
-        return self._ref_count(block)
 
 
 class BlockManager:
     """Block tables of the sequences that share one pool of blocks of `block_size` slots.
 
     `pool` is the number of blocks for a new `BlockPool`, or a pool: ours, or any object with the names of `Pool`.
-    A call that is refused changes nothing (I13).
+    A call that is refused changes nothing (I13). Sequences share blocks after `fork`, or `admit` with a prefix; who
+    then writes into a block that others hold must do it by `append_cow`, and gets a copy (I5).
     """
 
     def __init__(self, pool: Pool | SupportsIndex, block_size: int) -> None:
@@ -48,8 +31,8 @@ class BlockManager:
             raise UsageError(f"a block has at least 1 slot, not {block_size}")
         self.pool: Pool = BlockPool(pool) if isinstance(pool, SupportsIndex) else pool
         self.block_size = block_size
-        self._sequences: dict[Hashable, _Sequence] = {}
-        self._counts: Any = _CountsOf(self.pool)
+        self._sequences: dict[Hashable, Held] = {}
+        self._counts: Any = CountsOf(self.pool)
         self._release: Callable[[list[int]], None] = self.pool.release
         if type(self.pool) is BlockPool:  # the same without a call for each; a subclass may have changed them
             self._counts, self._release = self.pool.counts, self.pool.release_known
@@ -66,17 +49,39 @@ class BlockManager:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._sequences)
 
-    def admit(self, seq_id: Hashable, num_tokens: int) -> list[int]:
+    def admit(self, seq_id: Hashable, num_tokens: int, prefix: Sequence[int] = ()) -> list[int]:
         """Give a new sequence blocks for its first `num_tokens` (>= 0) tokens and return its table.
 
-        With too few free blocks: `OutOfBlocks`. An id that is in use: `UsageError`.
+        prefix: full blocks of tokens that are there already. The table begins with them; each gets one more holder, and
+        one that lies free (with its hash) is taken back. With too few free blocks, these included: `OutOfBlocks`. An id
+        in use, or a prefix of more than `num_tokens` tokens: `UsageError`.
         """
         if seq_id in self._sequences:
             raise UsageError(f"sequence {seq_id!r} is admitted already")
         num_tokens = index(num_tokens)
-        table = self.pool.take(blocks_needed(num_tokens, self.block_size))
-        self._sequences[seq_id] = _Sequence(table, num_tokens)
+        needed, shared = blocks_needed(num_tokens, self.block_size), len(prefix)
+        if shared and shared * self.block_size > num_tokens:
+            raise UsageError(f"{shared} full blocks of {self.block_size} are no prefix of {num_tokens} tokens")
+        table = take_after(prefix, needed, self.pool) if shared else self.pool.take(needed)
+        self._sequences[seq_id] = Held(table, num_tokens)
         return table.copy()
+
+    def fork(self, parent: Hashable, children: Iterable[Hashable]) -> None:
+        """Admit each of `children` with the tokens and the blocks of `parent`; all of them or none. Nothing is copied.
+
+        Every block of the parent has one more holder for each child. An unknown parent, or a child that is admitted
+        already or named twice: `UsageError`.
+        """
+        sequence = self._find(parent)
+        if isinstance(children, str):
+            raise UsageError(f"children are a list of ids, not the one id {children!r}")
+        ids = list(children)
+        taken = [child for child in ids if child in self._sequences or ids.count(child) > 1]
+        if taken:
+            raise UsageError(f"sequence {taken[0]!r} is admitted already, or named twice")
+        self.pool.share(sequence.table * len(ids))
+        for child in ids:
+            self._sequences[child] = Held(sequence.table.copy(), sequence.num_tokens)
 
     @overload
     def append(self, seq_id: Hashable, count: Literal[1] = 1) -> int: ...
@@ -118,6 +123,26 @@ class BlockManager:
         sequence.num_tokens = stop
         return self.slots(seq_id, start, stop)
 
+    def append_cow(self, seq_id: Hashable, count: int = 1) -> Write:
+        """`extend` for a sequence that may share its last block: the new slots, and the copies to make before a write.
+
+        If others hold the last block and it is not full, its place in the table goes to a new block, into which it is
+        to be copied; the last owner writes in place, with no copy. All of it or, with `OutOfBlocks`, nothing.
+
+        The sources must hold their tokens when the copies are made, so carry out the plan of a sequence and write its
+        tokens before it is forked again.
+        """
+        sequence, count = self._find(seq_id), index(count)
+        table, start, stop = sequence.table, sequence.num_tokens, sequence.num_tokens + count
+        if count < 1 or not start % self.block_size or self._counts[table[-1]] == 1:
+            return Write(self.extend(seq_id, count), [])
+        shared = table[-1]
+        table[-1:] = self.pool.take(blocks_needed(stop, self.block_size) - len(table) + 1)
+        copies = [(shared, table[start // self.block_size])]
+        self._release([shared])
+        sequence.num_tokens = stop
+        return Write(self.slots(seq_id, start, stop), copies)
+
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Slots of the tokens at positions `start` to `stop - 1` (default: all), int64, each through the table (I4)."""
         sequence, size = self._find(seq_id), self.block_size
@@ -145,56 +170,20 @@ class BlockManager:
         return self._find(seq_id).num_tokens
 
     def waste(self) -> Waste:
-        """Where the pool's slots are. A slot that several sequences share counts once.
-
-        The empty slots of last blocks count as internal, since nobody knows whether they will be used.
-        """
-        last = {seq.table[-1]: -seq.num_tokens % self.block_size for seq in self._sequences.values() if seq.table}
-        empty = sum(last.values()) + (self._null is not None) * self.block_size
-        used = (self.pool.num_blocks - self.pool.num_free) * self.block_size
-        return Waste(held=used - empty, internal=empty, free=self.pool.num_free * self.block_size)
+        """Where the pool's slots are; one that is shared counts once. Empty ends are internal: will they be used?"""
+        return waste_of(self.pool, self.block_size, self._sequences.values())
 
     def check(self, others: Iterable[int] = ()) -> None:
         """Walk the whole state and raise `InvariantBroken` with the number of the invariant that does not hold.
 
-        The pool (I1); reference counts against table entries and `others`, blocks named once for each hold from
-        outside (I2); table lengths (I3); tables that name blocks the pool has (I4); sequences that share a block
-        and have the same number of tokens in it, since otherwise one has written there (I5).
+        The pool (I1), and all that `check_tables` knows (I2 to I5). others: blocks named once for each hold from
+        outside, as a prefix cache has.
         """
         if isinstance(self.pool, BlockPool):
             self.pool.check()
-        holds, filled = Counter(others), dict[int, int]()
-        for seq_id, sequence in self._sequences.items():
-            self._check_table(seq_id, sequence)
-            holds.update(sequence.table)
-            for position, block in enumerate(sequence.table):
-                fill = min(self.block_size, sequence.num_tokens - position * self.block_size)
-                if filled.setdefault(block, fill) != fill and block != self._null:
-                    raise InvariantBroken(
-                        "I5", f"block {block} is shared, yet has {filled[block]} tokens here, {fill} there"
-                    )
-        for block in range(self.pool.num_blocks):
-            count = self._counts[block] - (block == self._null)
-            if count != holds[block]:
-                raise InvariantBroken(
-                    "I2", f"block {block} has reference count {count}, but {holds[block]} entries name it"
-                )
+        check_tables(self.pool, self.block_size, self._sequences, others)
 
-    def _check_table(self, seq_id: Hashable, sequence: _Sequence) -> None:
-        needed, entries = blocks_needed(sequence.num_tokens, self.block_size), len(sequence.table)
-        if entries != needed:
-            raise InvariantBroken(
-                "I3", f"{seq_id!r} has {sequence.num_tokens} tokens and {entries} entries, not {needed}"
-            )
-        foreign = [block for block in sequence.table if not 0 <= block < self.pool.num_blocks]
-        if foreign:
-            raise InvariantBroken("I4", f"the table of {seq_id!r} names blocks the pool does not have: {foreign}")
-
-    @property
-    def _null(self) -> int | None:
-        return getattr(self.pool, "null", None)
-
-    def _find(self, seq_id: Hashable) -> _Sequence:
+    def _find(self, seq_id: Hashable) -> Held:
         try:
             return self._sequences[seq_id]
         except KeyError:
@@ -205,4 +194,5 @@ class BlockManager:
         raise UsageError(f"no sequence {seq_id!r} is admitted") from None
 
     def _refuse_shared(self, seq_id: Hashable, block: int) -> NoReturn:
-        raise UsageError(f"{seq_id!r} cannot write to block {block}: it has {self._counts[block]} holders (I5)")
+        why = f"it has {self._counts[block]} holders (I5); append_cow copies it"
+        raise UsageError(f"{seq_id!r} cannot write to block {block}: {why}")

@@ -1,4 +1,5 @@
-"""Microseconds per admit, appended token and free of the block manager, beside a bare-Python floor and a peer.
+"""Microseconds per admit, appended token and free of the block manager, beside a bare-Python floor and a peer; and per
+fork and copy-on-write append.
 
 python -m tests.benchmarks.bench_memory [--requests 1000] [--rounds 5] [--json PATH]
 
@@ -199,6 +200,33 @@ def _timed(call: Callable[..., object], *args: object) -> float:
     return perf_counter() - start
 
 
+class Sharing(NamedTuple):
+    """Microseconds per call of our own manager, where sequences share blocks."""
+
+    fork: float
+    copying_append: float
+    plain_append: float
+
+
+def sharing(prompt: int = 850, children: int = 8, calls: int = 200) -> Sharing:
+    """A prompt of `prompt` tokens is forked `children` ways, and each child then appends its first token.
+
+    All but the last owner copy the half-full block. plain_append: `append` right after, to the same sequences.
+    """
+    manager = BlockManager(NUM_BLOCKS, BLOCK_SIZE)
+    forks, copies, appends = [], [], []
+    for _ in range(calls):
+        manager.admit("stem", prompt)
+        forks.append(_timed(manager.fork, "stem", range(children)) / children)
+        for child in range(children):
+            copies.append(_timed(manager.append_cow, child))
+        for child in range(children):
+            appends.append(_timed(manager.append, child))
+        for name in list(manager):
+            manager.free(name)
+    return Sharing(*(median(times) * 1e6 for times in (forks, copies, appends)))
+
+
 SYSTEMS: dict[str, Callable[[], System]] = {"kvlab": Ours, "floor": Floor, "Hugging Face": HuggingFace}
 
 
@@ -234,9 +262,15 @@ def main() -> None:
     options = parser.parse_args()
     timings = compare(options.requests, options.rounds)
     print(report(timings))
+    shared = sharing()
+    print(
+        f"sharing: fork {shared.fork:.2f} us a child of 54 blocks, append with a copy {shared.copying_append:.2f}, "
+        f"plain append {shared.plain_append:.2f}"
+    )
     if options.json:
+        figures = {name: row._asdict() for name, row in timings.items()} | {"sharing": shared._asdict()}
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({name: row._asdict() for name, row in timings.items()}, file)
+            json.dump(figures, file)
 
 
 if __name__ == "__main__":

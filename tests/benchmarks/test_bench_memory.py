@@ -16,7 +16,7 @@ def test_the_block_manager_benchmark_runs_on_a_small_load(capsys, monkeypatch, t
     monkeypatch.setattr("sys.argv", ["bench_memory", "--requests", "20", "--rounds", "1", "--json", str(figures)])
     bench_memory.main()
     printed = capsys.readouterr().out
-    assert all(name in printed for name in ("admit", "append", "free", "kvlab", "floor"))
+    assert all(name in printed for name in ("admit", "append", "free", "kvlab", "floor", "fork", "append with a copy"))
     timings = json.loads(figures.read_text())
     assert all(value > 0 for row in timings.values() for value in row.values())
 
