@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from kvlab.course import registry
 from kvlab.course.declare import Exercise
 from kvlab.course.guard import BrokenCheck
+from kvlab.course.interpreter import unavailable
 from kvlab.course.judge import judge_learners
-from kvlab.course.say import say
+from kvlab.course.say import paragraph, say
 from kvlab.course.session import session
 from kvlab.course.shorten import clip
 from kvlab.course.source import name_of
@@ -57,9 +58,18 @@ def _checked(part: Any, frame: FrameType) -> Any:
         return part
 
 
+def _say_once(sentence: str) -> None:
+    """Says it if it has not been said since the kernel started."""
+    if sentence and sentence not in session().said:
+        session().said.append(sentence)
+        say(paragraph(sentence))
+
+
 def _judged(entry: Exercise, part: Any, frame: FrameType) -> Any:
     started = time.monotonic()
     verdict, source = judge_learners(entry, part, frame)
     session().note(entry, verdict, source, time.monotonic() - started)
     say(verdict.text)
+    if hasattr(part, "fn"):
+        _say_once(unavailable())
     return part if verdict.status == PASSED else registry.part_of(entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from kvlab.course import registry
+from kvlab.course.interpreter.explain import OUT_OF_ORDER, compiled_without_gpu, explain_in_notebook
 from kvlab.course.say import say
 from kvlab.course.session import session
 from kvlab.course.verdict import CHANGED, FAILED, PASSED
@@ -36,11 +37,15 @@ def open_lab(lab: str | int) -> None:
     extra = f" and {len(entries) - core} extra" if core < len(entries) else ""
     say(f"{registry.titled(number)}: {core} exercise{'s' * (core != 1)}{extra}.")
     say(_how_it_runs(number))
+    if number > _WITHOUT_TORCH:
+        explain_in_notebook()
 
 
 def _how_it_runs(number: str) -> str:
     if number <= _WITHOUT_TORCH:
         return "Plain Python: it runs the same with and without a GPU."
+    if compiled_without_gpu():
+        return OUT_OF_ORDER
     how = mode()
     open_ = f" Not checked here: {'; '.join(how.cannot_check)}." if how.cannot_check else ""
     return how.sentence + open_

@@ -27,6 +27,7 @@ from typing import Any
 from kvlab.course.compare import TOLERANCE, same
 from kvlab.course.declare import Traces, Wrong
 from kvlab.course.interpreter import KernelFault, Window, Work, guarded
+from kvlab.course.interpreter.explain import explained
 from kvlab.course.interpreter.launch import Grid, function_of
 from kvlab.course.shorten import clip, show
 from kvlab.course.source import name_of
@@ -68,6 +69,11 @@ def run(part: Any, launch: Launch) -> None:
         work = guarded(part, launch.grid, *given.values(), poisoned=launch.poisoned, shared=launch.shared)
     except KernelFault as fault:
         raise Wrong(fault.sentence, next=fault.next, alike=fault.alike) from fault
+    except (RuntimeError, ValueError) as error:
+        sentence, _, advice = explained(error).partition(". ")
+        if not sentence:
+            raise
+        raise Wrong(f"raised {type(error).__name__}. {sentence}.", next=advice) from error
     got = {name: tensor_of(given[name]) for name in launch.outputs}
     for name, wanted in launch.outputs.items():
         if not same(wanted, got[name]):

@@ -17,12 +17,14 @@ _SOURCE = 20_000  # characters of a source that are kept
 
 @dataclass
 class Session:
-    """Verdicts by exercise name, the last one checked, the lab that is open, and the progress file."""
+    """Verdicts by exercise name, the last one checked, the lab that is open, the progress file, and remarks that are
+    made only once."""
 
     progress: state.Progress
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     last: str | None = None
     lab: str | None = None  # the one that was opened last
+    said: list[str] = field(default_factory=list)
 
     def note(self, entry: Exercise, verdict: Verdict, source: Source | None, seconds: float) -> None:
         """Remembers a verdict, in this session and in the file."""

@@ -57,8 +57,10 @@ class Region:
     def poisoned(self) -> None:
         """Looks for elements that were never written: NaN, and `POISON` in tables."""
         flat = self.tensor.detach().as_strided((self.count,), (1,))
-        where = flat.isnan() if self.tensor.dtype.is_floating_point else flat == POISON if self.is_table else None
-        if where is not None and bool(where.any()):
+        if self.tensor.dtype.is_floating_point and self.itemsize == 1:  # float8, which is stored as bytes
+            return
+        where = flat.isnan() if self.tensor.dtype.is_floating_point else flat == POISON
+        if bool(where.any()):
             self.poison = where.numpy()
 
     def element(self, address: int) -> int:
@@ -113,7 +115,14 @@ def flattened(arguments: dict[str, Any]) -> list[tuple[str, Any]]:
             pairs += flattened({f"{name}[{place}]": item for place, item in enumerate(value)})
         elif isinstance(value, Window) or hasattr(value, "data_ptr"):
             pairs.append((name, value))
+        elif is_descriptor(value):
+            pairs.append((name, value.base))
     return pairs
+
+
+def is_descriptor(value: Any) -> bool:
+    """Whether `value` is Triton's TensorDescriptor, which stands for its tensor `base`."""
+    return type(value).__name__ == "TensorDescriptor"
 
 
 def refuse(name: str, tensor: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import itertools
 import warnings
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvlab.course.interpreter import hooks
-from kvlab.course.interpreter.arguments import Region, Window, flattened, refuse, regions_of
+from kvlab.course.interpreter.arguments import Region, Window, flattened, is_descriptor, refuse, regions_of
 from kvlab.course.interpreter.faults import KernelFault
 from kvlab.course.interpreter.memory import Memory
 from kvlab.errors import UsageError
@@ -106,9 +107,10 @@ def _convert(module: Any, value: Any, regions: Any) -> Any:
     if not flattened({"": value}):
         return module._implicit_cvt(value)
     region: Region = next(regions)
-    pointer = module._implicit_cvt(region.tensor)
-    pointer.handle.data = np.array([region.base], dtype=np.uint64)
-    return pointer
+    made = module._implicit_cvt(value if is_descriptor(value) else region.tensor)
+    pointer = made.handle.base if is_descriptor(value) else made.handle
+    pointer.data = np.array([region.base], dtype=np.uint64)
+    return made
 
 
 def _run(module: Any, memory: Memory, body: Any, steps: tuple[int, ...], converted: dict[str, Any]) -> None:
@@ -142,5 +144,6 @@ def _unguarded(kernel: Any, steps: tuple[int, ...], bound: dict[str, Any], lacki
         if isinstance(value, Window):
             raise UsageError(f"{name} is a window into a tensor that does not exist, which needs the guard. {lacking}")
         refuse(name, value)
-    kernel[steps](**bound)
+    launchable = kernel if hasattr(kernel, "__getitem__") else importlib.import_module("triton").jit(kernel.fn)
+    launchable[steps](**bound)
     return Work(int(np.prod(steps)), {}, {})

@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kvlab.course.interpreter import wording
 from kvlab.course.interpreter.arguments import SPACE, Region
 from kvlab.course.interpreter.faults import KernelFault, Line, current_line
+from kvlab.course.interpreter.records import Overflow, Suspect, TableRead
 
 _HALF = np.uint64(1 << (SPACE - 1))
 _BITS = np.uint64(SPACE)
 _KEPT = 16  # loads of integers that are remembered, to say which table entry a wild address came from
-
-
-class TableRead(NamedTuple):
-    """A load from an integer argument."""
-
-    region: Region
-    addresses: np.ndarray
-    values: np.ndarray
-    mask: np.ndarray
-
-
-class Overflow(NamedTuple):
-    """The first lane of an operation on int32 whose result does not fit, in words: "70,000,000 * 32 = 2,240,000,000".
-
-    operands, exact, wrapped: its two numbers, the result, and what int32 makes of it. lanes: those that do not fit,
-    None if that was lost. line: where in the kernel.
-    """
-
-    said: str
-    operands: tuple[int, int]
-    exact: int
-    wrapped: int
-    lanes: np.ndarray | None
-    line: Line
-
-
-class Suspect(NamedTuple):
-    """The first load of a program from elements of one argument that were never written."""
-
-    region: Region
-    element: int
-    line: Line
 
 
 class Memory:
@@ -77,6 +46,7 @@ class Memory:
 
     def load(self, addresses: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> np.ndarray:
         """Reads the active lanes; the others get `other`."""
+        mask = np.asarray(mask)  # a block pointer brings its memory alone
         active = addresses if mask.all() else addresses[_fit(mask, addresses)]
         if not active.size:
             return self.raw.load(addresses, mask, other, dtype)
@@ -97,13 +67,12 @@ class Memory:
 
     def store(self, addresses: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
         """Writes the active lanes."""
+        mask = np.asarray(mask)
         whole = mask.all()
         active = addresses if whole else addresses[_fit(mask, addresses)]
         if not active.size:
             return None
-        region = self._region(active, "writes") if self.overflow is None else self._overflown(addresses, mask, "writes")
-        if region is None:
-            raise KernelFault("range", wording.MIXED, program=self.program, line=self._line())
+        region = self._target(addresses, mask, active, "writes")
         places = region.places(active)
         if self.suspects and value.dtype.kind == "f":
             self._nothing_unwritten(region, places, value if whole else value[_fit(mask, value)])
@@ -129,11 +98,16 @@ class Memory:
         active = addresses[_fit(mask, addresses)]
         if not active.size:
             return addresses
-        region = self._region(active, "updates")
-        if region is None:
-            raise KernelFault("range", wording.MIXED, program=self.program, line=self._line())
+        region = self._target(addresses, mask, active, "updates")
         region.stored += active.size
         return addresses + region.delta
+
+    def _target(self, addresses: np.ndarray, mask: np.ndarray, active: np.ndarray, verb: str) -> Region:
+        """The one argument that is written."""
+        region = self._region(active, verb) if self.overflow is None else self._overflown(addresses, mask, verb)
+        if region is None:
+            raise KernelFault("range", wording.MIXED, program=self.program, line=self._line())
+        return region
 
     def _region(self, active: np.ndarray, verb: str) -> Region | None:
         """The argument in which all active addresses lie; None if they lie in several. KernelFault if one is

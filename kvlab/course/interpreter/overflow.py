@@ -1,8 +1,9 @@
-"""int32 arithmetic of a kernel under guard: results that do not fit are remembered until they are used as an address.
+"""Arithmetic that a GPU and the interpreter do differently: int32 addresses, and bfloat16.
 
-Wrapping around is no fault by itself; hash functions live by it. So an overflow only marks its result, and from then on
-every operation passes the mark on, but for those that cut a number down on purpose (%, &, >>). A mark that arrives at
-an active lane of a load or store is a fault.
+int32: results that do not fit are remembered until they are used as an address. Wrapping around is no fault by itself:
+hash functions live by it. So an overflow only marks its result, and from then on every operation passes the mark on,
+but for those that cut a number down on purpose (%, &, >>). A mark that arrives at an active lane of a load or store is
+a fault. bfloat16: the interpreter cuts digits off where a GPU rounds, so a conversion to it is a fault at once.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from kvlab.course.interpreter.faults import current_line
-from kvlab.course.interpreter.memory import Memory, Overflow
+from kvlab.course.interpreter import wording
+from kvlab.course.interpreter.faults import KernelFault, current_line
+from kvlab.course.interpreter.memory import Memory
+from kvlab.course.interpreter.records import Overflow
 
 KEY = "kvlab.overflow"
 _SIGNS = {"create_add": "+", "create_sub": "-", "create_mul": "*", "create_shl": "<<"}
@@ -31,9 +34,21 @@ class Arithmetic:
         self.installed: list[str] = []
 
     def install(self) -> None:
-        """Watches the operations on whole numbers."""
+        """Watches the operations on whole numbers, and conversions."""
         for name in _SIGNS:
             self._put(name, self._watched(name, getattr(self.builder, name)))
+        for name in ("cast_impl", "create_fp_to_fp"):
+            if hasattr(self.builder, name):
+                self._put(name, self._converting(getattr(self.builder, name)))
+
+    def _converting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def operation(source: Any, target: Any, *rest: Any) -> Any:
+            if getattr(target.scalar, "name", "") == "bf16":
+                raise KernelFault("bfloat16", wording.BFLOAT16, program=self.memory.program,
+                                  line=current_line(self.memory.kernel), next=wording.BFLOAT16_NEXT)
+            return original(source, target, *rest)
+
+        return operation
 
     def remove(self) -> None:
         """Leaves the builder as it was."""

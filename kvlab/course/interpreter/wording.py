@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from kvlab.course.interpreter.arguments import POISON, Region
 from kvlab.course.interpreter.faults import named
+from kvlab.course.interpreter.records import Overflow, Suspect, TableRead
 
 FAR = 2**20  # elements from an argument's end from which on an index cannot be a slip of a mask or a stride
+BFLOAT16 = "converts to bfloat16, which Triton's interpreter computes wrongly without a word."
+BFLOAT16_NEXT = "use tl.float32 or tl.float16 here"
 MIXED = "stores through pointers of several arguments at once, which the guard cannot follow."
 OVERFLOW_NEXT = "widen the block id first: block.to(tl.int64) * stride"
 RACE_NEXT = "let each program write elements of its own"
@@ -33,7 +35,7 @@ def is_far(region: Region, index: int) -> bool:
     return index < -FAR or index >= region.start + region.count + FAR
 
 
-def table_entry(region: Region, ids: set[int], tables: Iterable[Any]) -> tuple[int, str] | None:
+def table_entry(region: Region, ids: set[int], tables: Iterable[TableRead]) -> tuple[int, str] | None:
     """The (number, name of the entry) among the program's loads from integer arguments that is one of `ids`, block ids
     or slots which `region` does not have. None if there is none."""
     for read in reversed(list(tables)):
@@ -71,13 +73,13 @@ def _comes_from(number: int, entry: str) -> str:
     return f"The {number:,} comes from {entry}."
 
 
-def overflow(region: Region, index: int, verb: str, event: Any) -> str:
+def overflow(region: Region, index: int, verb: str, event: Overflow) -> str:
     """An address that left int32 on its way."""
     return (f"missing int64: {event.said} does not fit in int32 and became {event.wrapped:,}, so it {verb} "
             f"{region.name} at element {index:,}.")
 
 
-def unwritten(suspect: Any, region: Region, index: int) -> str:
+def unwritten(suspect: Suspect, region: Region, index: int) -> str:
     """A value that was never written and came out at the end."""
     read = suspect.region.show(suspect.element)
     return f"stores nan in {region.show(index)}, because it read {read}, which was never written."

@@ -131,3 +131,73 @@ def narrows(source, target, n, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     x = tl.load(source + i, mask=i < n, other=0.0).to(tl.bfloat16)
     tl.store(target + i, x.to(tl.float32), mask=i < n)
+
+
+@triton.jit
+def block_pointers(source, target, n, TILE: tl.constexpr):
+    """A tile through block pointers, with no check of the boundary."""
+    start = tl.program_id(0) * TILE
+    x = tl.load(tl.make_block_ptr(source, (n,), (1,), (start,), (TILE,), (0,)))
+    tl.store(tl.make_block_ptr(target, (n,), (1,), (start,), (TILE,), (0,)), x, boundary_check=(0,))
+
+
+@triton.jit
+def interrupted(source, target, n, TILE: tl.constexpr):
+    tl.store(target, tl.load(source))
+    raise KeyboardInterrupt
+
+
+@triton.jit
+def online_softmax(scores, target, width, TILE: tl.constexpr):
+    """The log-sum-exp of each row, tile by tile, with helpers of Triton's own."""
+    row = tl.program_id(0)
+    largest, total = -float("inf"), 0.0
+    for tile in range(0, tl.cdiv(width, TILE)):
+        i = tile * TILE + tl.arange(0, TILE)
+        x = tl.load(scores + row * width + i, mask=i < width, other=-float("inf"))
+        new = tl.maximum(largest, tl.max(x, axis=0))
+        total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new), axis=0)
+        largest = new
+    tl.store(target + row, largest + tl.log(total))
+
+
+@triton.jit
+def wraps_on_purpose(seeds, pool, target, n, TILE: tl.constexpr):
+    """A hash that leaves int32 and is cut down before it becomes an index."""
+    i = tl.arange(0, TILE)
+    seed = tl.load(seeds + i, mask=i < n, other=0)
+    tl.store(target + i, tl.load(pool + ((seed * 1_000_003 * 1_000_003) & 7), mask=i < n), mask=i < n)
+
+
+@triton.jit
+def wraps_where_masked(table, pool, target, n, TILE: tl.constexpr):
+    """The entries behind n leave int32, and are masked."""
+    i = tl.arange(0, TILE)
+    block = tl.load(table + i)
+    tl.store(target + i, tl.load(pool + block * 1_048_576, mask=i < n, other=0.0), mask=i < n)
+
+
+@triton.jit
+def no_pointer(source, target, n, TILE: tl.constexpr):
+    address = tl.cast(tl.full([1], 4096, tl.int64), tl.pointer_type(tl.float32))
+    tl.store(target + tl.arange(0, 1), tl.load(address))
+
+
+@triton.jit
+def keyword_only_scale(source, target, scale, n, TILE: tl.constexpr):
+    i = tl.arange(0, TILE)
+    tl.store(target + i, scale * tl.load(source + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def descriptors(source, target, n, TILE: tl.constexpr):
+    """A tile through a descriptor that says 28 numbers more than there are."""
+    tile = tl.make_tensor_descriptor(source, [n + 28], [1], [TILE]).load([tl.program_id(0) * TILE])
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(target + i, tile, mask=i < n)
+
+
+@triton.jit
+def given_descriptor(source, target, n, TILE: tl.constexpr):
+    i = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    tl.store(target + i, source.load([tl.program_id(0) * TILE]), mask=i < n)
