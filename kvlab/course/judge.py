@@ -11,6 +11,7 @@ from kvlab.course.checker import Checker
 from kvlab.course.declare import Exercise, Traces
 from kvlab.course.guard import BrokenCheck, guarded
 from kvlab.course.notebooks import as_handed_out
+from kvlab.course.ondevice import confirmed
 from kvlab.course.registry import part_of
 from kvlab.course.source import Source, source_of, untouched, untouched_methods
 from kvlab.course.verdict import Verdict
@@ -45,4 +46,5 @@ def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdic
         return verdict.failed(entry.name, trouble), source
     if source is not None and (untouched(source.node) or as_handed_out(entry, source.node)):
         return verdict.untouched(entry.name, entry.part), source
-    return judge(entry, part, frame.f_globals, source), source
+    found = judge(entry, part, frame.f_globals, source)
+    return (confirmed(entry, part, found) if hasattr(part, "fn") else found), source

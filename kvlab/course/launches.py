@@ -21,10 +21,10 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kvlab.course.compare import TOLERANCE, same
+from kvlab.course.compare import TOLERANCE
 from kvlab.course.declare import Traces, Wrong
 from kvlab.course.interpreter import KernelFault, Window, Work, guarded
 from kvlab.course.interpreter.explain import explained
@@ -52,21 +52,32 @@ class Launch:
     work: Callable[[Work], None] | None = None
 
 
+@dataclass(frozen=True)
+class Launches(Traces):
+    """What `launched` makes: a check that keeps `build`, so that the same launches can be tried on a GPU."""
+
+    build: Callable[[Any], Launch] = field(kw_only=True)
+
+
 def launched(name: str, build: Callable[[Any], Launch], *values: Any, render: Callable[[Any], list[str]] | None = None,
-             invariant: str | None = None, next: str | None = None) -> Traces:
+             invariant: str | None = None, next: str | None = None) -> Launches:
     """A check that launches the learner's kernel for each of `values`. `build` makes the launch of one value, which
     must be hashable; `render` shows it in the verdict, by default as its repr."""
     built = functools.lru_cache(maxsize=64)(build)
-    return Traces(name, None, lambda part, value: run(part, built(value)), examples=values,
-                  render=render or (lambda value: [show(value, 100)]), invariant=invariant, next=next)
+    return Launches(name, None, lambda part, value: run(part, built(value)), examples=values, build=built,
+                    render=render or (lambda value: [show(value, 100)]), invariant=invariant, next=next)
 
 
-def run(part: Any, launch: Launch) -> None:
-    """Launches a kernel under guard; `Wrong` if it is none, does what would fail on a GPU, or leaves other numbers."""
+def run(part: Any, launch: Launch, runner: Callable[..., Any] = guarded, tolerance: float = 0.0) -> None:
+    """Launches a kernel; `Wrong` if it is none, does what would fail on a GPU, or leaves other numbers.
+
+    runner: launches it, by default under the interpreter's guard. tolerance: how far numbers may be off, relative and
+    absolute; never less than what suits their dtype.
+    """
     _launchable(part, launch)
     given = copy.deepcopy(dict(launch.arguments))
     try:
-        work = guarded(part, launch.grid, *given.values(), poisoned=launch.poisoned, shared=launch.shared)
+        work = runner(part, launch.grid, *given.values(), poisoned=launch.poisoned, shared=launch.shared)
     except KernelFault as fault:
         raise Wrong(fault.sentence, next=fault.next, alike=fault.alike) from fault
     except (RuntimeError, ValueError) as error:
@@ -76,13 +87,15 @@ def run(part: Any, launch: Launch) -> None:
         raise Wrong(f"raised {type(error).__name__}. {sentence}.", next=advice) from error
     got = {name: tensor_of(given[name]) for name in launch.outputs}
     for name, wanted in launch.outputs.items():
-        if not same(wanted, got[name]):
-            raise Wrong(_difference(name, wanted, got[name], tensor_of(launch.arguments[name])), alike=got)
+        apart = _apart(wanted, got[name], tolerance)
+        if apart:
+            before = tensor_of(launch.arguments[name])
+            raise Wrong(_difference(name, wanted, got[name], before, apart), alike=got)
     for name, before in launch.arguments.items():
         if name not in launch.outputs and hasattr(tensor_of(before), "data_ptr"):
             if not _unchanged(tensor_of(before), tensor_of(given[name])):
                 raise Wrong(f"stores into {name}, expected it to be read alone.", alike=f"stores into {name}")
-    if launch.work is not None:
+    if launch.work is not None and isinstance(work, Work):
         launch.work(work)
 
 
@@ -107,11 +120,15 @@ def _unchanged(before: Any, after: Any) -> bool:
     return bool(((before == after) | ((before != before) & (after != after))).all())
 
 
-def _difference(name: str, wanted: Any, got: Any, before: Any) -> str:
+def _apart(wanted: Any, got: Any, tolerance: float) -> list[list[int]]:
+    """The places at which two tensors differ by more than is allowed."""
+    allowed = TOLERANCE.get(str(wanted.dtype).removeprefix("torch."), 0.0)
+    allowed = max(allowed, tolerance if wanted.dtype.is_floating_point else 0.0)
+    return (~got.double().isclose(wanted.double(), rtol=allowed, atol=allowed, equal_nan=True)).nonzero().tolist()
+
+
+def _difference(name: str, wanted: Any, got: Any, before: Any, apart: list[list[int]]) -> str:
     """The first element that is wrong, and how many are."""
-    tolerance = TOLERANCE.get(str(wanted.dtype).removeprefix("torch."), 0.0)
-    near = got.double().isclose(wanted.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
-    apart = (~near).nonzero().tolist()
     place = tuple(apart[0])
     one, other, start = got[place].item(), wanted[place].item(), before[place].item()
     untouched = one == start or (one != one and start != start)

@@ -36,7 +36,8 @@ class KernelFault(KVLabError):
 
     kind: "range" (a load or store just outside an argument), "wild" (far outside, or by a block id from a table),
     "uninitialised" (what was never written reached a store), "race" (two programs touch one element and one of them
-    writes), "overflow" (an address that left int32) or "bfloat16" (which the interpreter gets wrong).
+    writes), "overflow" (an address that left int32) or "bfloat16" (which the interpreter gets wrong). From the sandbox
+    (`kvlab.course.sandbox`), where there is a GPU: "crash", "hang" or "device" (it does not compile, or raises).
     argument: the name of the tensor in the kernel's signature, "" if there is none.
     index: the element's offset in that argument, None if there is none.
     program: the program's id, as many numbers as the grid has. line: where in the kernel.

@@ -1,0 +1,99 @@
+"""What runs inside the sandbox's helper process: it takes launches from its input and answers on its output."""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import os
+import pickle
+import struct
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, BinaryIO
+
+_RUINED = ("CUDA error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
+
+
+def serve() -> None:
+    """Answers launches until the input ends or the notebook is gone."""
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):  # what a kernel prints must not look like an answer
+        os.dup2(nowhere, standard)
+    faulthandler.disable()
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    device = os.environ["KVLAB_SANDBOX"]
+    _warm(device)
+    _answer(target, ("ready", ""))
+    with tempfile.TemporaryDirectory(prefix="kvlab-sandbox-") as folder:
+        while len(size := source.read(8)) == 8:
+            answer = _launched(pickle.loads(source.read(struct.unpack("<Q", size)[0])), device, folder)
+            _answer(target, answer)
+            if answer[0] == "broken":  # this process has lost its CUDA context: the next one must have another
+                os._exit(0)
+
+
+def _watch(notebook: int) -> None:
+    """Ends this process when the one that started it is gone, whatever a kernel is doing meanwhile."""
+    while os.getppid() == notebook:
+        time.sleep(1)
+    os._exit(0)
+
+
+def _warm(device: str) -> None:
+    import torch
+    import triton  # noqa: F401
+
+    torch.zeros(1, device=device)
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def _answer(target: BinaryIO, answer: tuple[str, Any]) -> None:
+    data = pickle.dumps(answer)
+    target.write(struct.pack("<Q", len(data)) + data)
+    target.flush()
+
+
+def _launched(job: Any, device: str, folder: str) -> tuple[str, Any]:
+    """The answer to one launch: its tensors, or what went wrong."""
+    code, grid, arguments = job
+    try:
+        moved = [value.to(device) if hasattr(value, "data_ptr") else value for value in arguments]
+        kernel = _imported(code, folder)
+        kernel[grid](*moved)
+        if device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+        return "done", [value.cpu() for value in moved if hasattr(value, "data_ptr")]
+    except Exception as error:
+        said = _said(error)
+        return ("broken" if any(word in said for word in _RUINED) else "raised"), said
+
+
+def _imported(code: Any, folder: str) -> Any:
+    """The kernel, from a file, since Triton compiles what stands in files. The same source is the same kernel, which is
+    compiled once."""
+    name = f"kvlab_kernel_{code.digest}"
+    if name not in sys.modules:
+        path = os.path.join(folder, f"{name}.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(code.text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        vars(module).update(code.constants)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return getattr(sys.modules[name], code.name)
+
+
+def _said(error: BaseException) -> str:
+    """The first line of the error that was there first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
