@@ -5,6 +5,7 @@ from __future__ import annotations
 from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
+from .history import History, chain_sha256, token_bytes
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .lru import LRUList
 from .manager import BlockManager
@@ -19,9 +20,12 @@ from .mixes import (
 )
 from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
+from .prefix import PrefixCache, block_hashes
+from .prefix_replay import INDEXES, HitRate, PrefixReplay, make_index, replay_prefixes
 from .presets import PRESETS
-from .protocols import Allocator, Pool
+from .protocols import Allocator, Match, Pool, PrefixIndex
 from .published import SETTINGS, Band, PublishedRow, allocated_slots, published_bands, published_table
+from .radix import RadixCache
 from .replays import Replay, replay
 from .shapes import (
     KVShape,
@@ -48,12 +52,13 @@ from .table import (
     slot_mapping,
 )
 from .waste import Waste, arena_waste, request_waste, waste_kinds
-from .workload import Request, Trace, make_trace, prompt_tokens
+from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
 
 __all__ = [
     "BANDWIDTH",
     "BLOCK_SIZE",
     "CONTEXT",
+    "INDEXES",
     "KV_BYTES",
     "KV_TOKENS",
     "LESSON_SEED",
@@ -70,10 +75,17 @@ __all__ = [
     "BlockPool",
     "BuddyArena",
     "FirstFitArena",
+    "History",
+    "HitRate",
     "KVShape",
     "LRUList",
+    "Match",
     "Pool",
+    "PrefixCache",
+    "PrefixIndex",
+    "PrefixReplay",
     "PublishedRow",
+    "RadixCache",
     "Replay",
     "Request",
     "Trace",
@@ -81,15 +93,18 @@ __all__ = [
     "Write",
     "allocated_slots",
     "alpaca_like",
+    "answer_tokens",
     "append_tokens",
     "append_with_cow",
     "arena_waste",
     "beam_step",
     "block_counts",
+    "block_hashes",
     "block_size_sweep",
     "blocks_needed",
     "bursty_arrivals",
     "bytes_per_token",
+    "chain_sha256",
     "compact",
     "decode_step_seconds",
     "external_fragmentation",
@@ -97,6 +112,7 @@ __all__ = [
     "fork",
     "latent_bytes_per_token",
     "lesson_trace",
+    "make_index",
     "make_trace",
     "multi_turn",
     "next_power_of_two",
@@ -107,6 +123,7 @@ __all__ = [
     "published_bands",
     "published_table",
     "replay",
+    "replay_prefixes",
     "request_waste",
     "reserve",
     "round_up_to_block",
@@ -114,6 +131,7 @@ __all__ = [
     "shared_prefix",
     "sharegpt_like",
     "slot_mapping",
+    "token_bytes",
     "tokens_that_fit",
     "tree_of_thoughts",
     "waste_kinds",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kvlab.errors import InvariantBroken
 
@@ -36,6 +36,26 @@ class LRUList:
         self._next[last] = self._prev[self._end] = block
         self._prev[block], self._next[block] = last, self._end
         self._length += 1
+
+    def push_all(self, blocks: Sequence[int]) -> None:
+        """`push` for each of them in order, at a third of the price."""
+        after, before, end = self._next, self._prev, self._end
+        last = before[end]
+        for block in blocks:
+            after[last] = block
+            before[block] = last
+            last = block
+        after[last], before[end] = end, last
+        self._length += len(blocks)
+
+    def remove_all(self, blocks: Sequence[int]) -> None:
+        """`remove` for each of them, likewise."""
+        following, preceding = self._next, self._prev
+        for block in blocks:
+            before, after = preceding[block], following[block]
+            following[before] = after
+            preceding[after] = before
+        self._length -= len(blocks)
 
     def remove(self, block: int) -> None:
         """Unlink `block`, wherever it stands."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
@@ -142,6 +142,20 @@ class BlockManager:
         self._release([shared])
         sequence.num_tokens = stop
         return Write(self.slots(seq_id, start, stop), copies)
+
+    def remap(self, seq_id: Hashable, blocks: Mapping[int, int]) -> None:
+        """Let the table name another block at some positions, one that holds the same tokens; its own are released.
+
+        `{position: block}` is what a prefix index's `publish` returns. A position that the table lacks, or a block
+        that cannot be shared: `UsageError`.
+        """
+        table = self._find(seq_id).table
+        if not blocks.keys() <= set(range(len(table))):
+            raise UsageError(f"the table of {seq_id!r} has {len(table)} entries, none at one of {sorted(blocks)}")
+        self.pool.share(list(blocks.values()))
+        self._release([table[position] for position in blocks])
+        for position, block in blocks.items():
+            table[position] = block
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Slots of the tokens at positions `start` to `stop - 1` (default: all), int64, each through the table (I4)."""

@@ -27,8 +27,10 @@ def _counts(**counts: int) -> None:
             raise UsageError(f"{name} must be at least 1, not {number}")
 
 
-def _request(segments: list[tuple[int, int]], answer: int, arrival: float = 0.0) -> Request:
-    return Request(sum(length for _, length in segments), answer, arrival, tuple(segments))
+def _request(
+    segments: list[tuple[int, int]], answer: int, arrival: float = 0.0, says: int | None = None
+) -> Request:
+    return Request(sum(length for _, length in segments), answer, arrival, tuple(segments), says)
 
 
 def no_sharing(trace: Trace, seed: int) -> Trace:
@@ -82,8 +84,8 @@ def tree_of_thoughts(
     requests = []
     for _ in range(depth):
         paths = [path for path in level for _ in range(branches)]
-        requests += [_request(path, thought) for path in paths]
         level = [[*path, (next(texts), thought)] for path in paths]
+        requests += [_request(path, thought, says=longer[-1][0]) for path, longer in zip(paths, level, strict=True)]
     return Trace("tree of thoughts", tuple(requests))
 
 
@@ -112,8 +114,9 @@ def multi_turn(
         for _ in range(turns):
             asked, answered = (1 + int(r.poisson(mean - 1)) for mean in (question, answer))
             said.append((next(texts), asked))
-            requests.append(_request(said, answered, now))
-            said.append((next(texts), answered))
+            text = next(texts)
+            requests.append(_request(said, answered, now, text))
+            said.append((text, answered))
             now += float(r.exponential(pause))
     return Trace("multi-turn", tuple(sorted(requests, key=lambda request: request.arrival)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import index
 from typing import NoReturn, SupportsIndex
 
@@ -36,6 +36,8 @@ class BlockPool:
         self._cached = LRUList(num_blocks)
         self._key_of: dict[int, Hashable] = {}
         self._block_of: dict[Hashable, int] = {}
+        self.on_forget: Callable[[int], None] | None = None
+        """Told the block whenever `take` or `evict` makes one lose its hash; for the index that filed it."""
         if null_block:
             self.counts[0] = 1
 
@@ -67,8 +69,8 @@ class BlockPool:
         blocks = blank[cut:]
         del blank[cut:]
         blocks.reverse()
-        while len(blocks) < count:
-            blocks.append(self._give_up())
+        while len(blocks) < count:  # what is given up may take others along, which are blank then
+            blocks.append(blank.pop() if blank else self._give_up())
         for block in blocks:
             counts[block] = 1
         return blocks
@@ -77,17 +79,27 @@ class BlockPool:
         """The least recently used block with a hash, which it loses."""
         block = self._cached.pop()
         del self._block_of[self._key_of.pop(block)]
+        if self.on_forget is not None:
+            self.on_forget(block)
         return block
+
+    def evict(self, count: int) -> int:
+        """Make the `count` least recently used free blocks with a hash lose it; returns how many there were."""
+        before = len(self._cached)
+        while self._cached and before - len(self._cached) < count:
+            self._blank.append(self._give_up())
+        return before - len(self._cached)
 
     def share(self, blocks: Iterable[int]) -> None:
         """One more holder for each of `blocks`. A free one can be had back like this only while it has its hash."""
         blocks, counts = self._ids(blocks), self.counts
+        if 0 in map(counts.__getitem__, blocks):
+            idle = [block for block in dict.fromkeys(blocks) if not counts[block]]
+            for block in idle:
+                if block not in self._key_of:
+                    raise UsageError(f"block {block} is free (reference count 0), so it cannot be shared")
+            self._cached.remove_all(idle)
         for block in blocks:
-            if not counts[block] and block not in self._key_of:
-                raise UsageError(f"block {block} is free (reference count 0), so it cannot be shared")
-        for block in blocks:
-            if not counts[block]:
-                self._cached.remove(block)
             counts[block] += 1
 
     def release(self, blocks: Iterable[int]) -> None:
@@ -120,11 +132,9 @@ class BlockPool:
         if not self._key_of:
             self._blank += freed
             return
-        for block in freed:
-            if block in self._key_of:
-                self._cached.push(block)
-            else:
-                self._blank.append(block)
+        key_of = self._key_of
+        self._blank += [block for block in freed if block not in key_of]
+        self._cached.push_all([block for block in freed if block in key_of])
 
     def publish(self, block: int, key: Hashable) -> int:
         """File a block in use, all of whose tokens are written (I8), under `key`; returns the block to be found there.
@@ -142,9 +152,47 @@ class BlockPool:
             self._key_of[block] = key
         return found
 
+    def publish_all(self, blocks: Iterable[int], keys: Sequence[Hashable]) -> dict[int, int]:
+        """`publish` for blocks and as many keys: `{position: the block found}` where another was filed first.
+
+        What `publish` refuses for one of them is refused for all, and none is filed.
+        """
+        blocks, counts, key_of, block_of = self._ids(blocks), self.counts, self._key_of, self._block_of
+        if len(set(blocks)) < len(blocks):
+            raise UsageError(f"a block is published once, not more often as in {blocks}")
+        for block, key in zip(blocks, keys, strict=True):
+            if not counts[block] or block == self.null or key_of.get(block, key) != key:
+                self.publish(block, key)  # says what is wrong
+        found = [block_of.setdefault(key, block) for block, key in zip(blocks, keys, strict=True)]
+        if found == blocks:
+            key_of.update(zip(blocks, keys, strict=True))
+            return {}
+        key_of.update((block, key) for block, key, there in zip(blocks, keys, found, strict=True) if there == block)
+        return {position: there for position, there in enumerate(found) if there != blocks[position]}
+
+    def withdraw(self, block: int) -> None:
+        """Take the hash from `block`, in use or free, because nobody can find it any more. Without one: nothing."""
+        block = self._known(block)
+        if block in self._key_of:
+            del self._block_of[self._key_of.pop(block)]
+            if not self.counts[block]:
+                self._cached.remove(block)
+                self._blank.append(block)
+
+    def key_of(self, block: int) -> Hashable | None:
+        """What `block` is filed under, None if it is not."""
+        return self._key_of.get(block)
+
     def lookup(self, key: Hashable) -> int | None:
         """The block filed under `key`, in use or free; None if there is none. It takes no hold: `share` does."""
         return self._block_of.get(key)
+
+    def lookup_run(self, keys: Iterable[Hashable]) -> list[int]:
+        """The blocks filed under `keys`, up to the first key under which there is none."""
+        found = list(map(self._block_of.get, keys))
+        if None in found:
+            del found[found.index(None) :]
+        return found  # type: ignore[return-value]  # no None is left
 
     def _refuse_release(self, blocks: list[int], done: int, block: int | None = None) -> NoReturn:
         """Undo the first `done` releases and say what is wrong with the next one, or with that of `block`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Takes(Protocol):
@@ -40,3 +40,30 @@ class Allocator(Protocol):
     def allocate(self, size: int) -> int: ...
 
     def free(self, start: int) -> None: ...
+
+
+class Match(NamedTuple):
+    """What a prefix index found: the first blocks of a table to be, and how many tokens they hold."""
+
+    blocks: list[int]
+    num_tokens: int
+
+
+@runtime_checkable
+class PrefixIndex(Protocol):
+    """What finds blocks by the tokens in them, such as `PrefixCache`, `RadixCache`, or a learner's own.
+
+    `match` leaves at least one token over (I7) and takes no hold; `publish` is told of the blocks of a table only when
+    their tokens are all written (I8), and says which of them another block replaces; `evict` forgets the least
+    recently used blocks that nobody holds; `check` walks everything.
+    """
+
+    def match(self, tokens: Sequence[int], tag: tuple[Hashable, ...] = ()) -> Match: ...
+
+    def publish(
+        self, tokens: Sequence[int], blocks: Sequence[int], tag: tuple[Hashable, ...] = ()
+    ) -> dict[int, int]: ...
+
+    def evict(self, count: int) -> int: ...
+
+    def check(self) -> None: ...

@@ -10,6 +10,7 @@ import numpy as np
 
 from kvlab.errors import OutOfBlocks, UsageError
 
+from .pool import BlockPool
 from .protocols import Pool
 from .table import blocks_needed
 
@@ -96,11 +97,12 @@ def take_after(prefix: Sequence[int], num_blocks: int, pool: Pool) -> list[int]:
     nothing changes.
     """
     table = list(map(index, prefix))
-    wrong = [block for block in table if not 0 <= block < pool.num_blocks]
+    wrong = [block for block in (min(table), max(table)) if not 0 <= block < pool.num_blocks] if table else []
     if wrong:
         raise UsageError(f"there is no block {wrong[0]}: the pool has blocks 0 to {pool.num_blocks - 1}")
     missing = num_blocks - len(table)
-    needed = missing + sum(not pool.ref_count(block) for block in set(table))
+    count_of = pool.counts.__getitem__ if type(pool) is BlockPool else pool.ref_count
+    needed = missing + (len({block for block in table if not count_of(block)}) if 0 in map(count_of, table) else 0)
     if needed > pool.num_free:
         raise OutOfBlocks(needed, pool.num_free)
     pool.share(table)  # first, so that `take` cannot give away what it holds

@@ -22,7 +22,8 @@ class Request:
 
     `segments` are `(seed, length)` pairs that add up to the prompt: each stands for the first `length` tokens of an
     endless text numbered `seed`, so that prompts which begin with equal segments begin with equal tokens. Empty:
-    nothing is known. Anything else (an empty prompt, negative numbers, segments that do not add up) raises
+    nothing is known. `says` is the number of the text whose first `answer` tokens the answer is, None if nobody ever
+    asks again. Anything else (an empty prompt, negative numbers, segments that do not add up) raises
     `UsageError`.
     """
 
@@ -30,12 +31,14 @@ class Request:
     answer: int
     arrival: float = 0.0
     segments: Segments = ()
+    says: int | None = None
 
     def __post_init__(self) -> None:
         _whole("prompt", self.prompt, 1)
         _whole("answer", self.answer, 0)
         if isinstance(self.arrival, bool) or not isinstance(self.arrival, int | float) or not 0 <= self.arrival < inf:
             raise UsageError(f"arrival is a time in seconds from 0 on, not {self.arrival!r}")
+        _whole("the number of the answer's text", self.says or 0, 0)
         for seed, length in self.segments:
             _whole("a segment's seed", seed, 0)
             _whole("a segment's length", length, 0)
@@ -55,8 +58,18 @@ def prompt_tokens(request: Request, vocabulary: int) -> np.ndarray:
         raise UsageError(f"a vocabulary has at least 1 token, not {vocabulary}")
     if not request.segments:
         raise UsageError("this request has no segments to make tokens from, only lengths")
-    texts = (np.random.default_rng(seed).integers(vocabulary, size=n, dtype=np.int32) for seed, n in request.segments)
-    return np.concatenate(list(texts))
+    return np.concatenate([_text(seed, length, vocabulary) for seed, length in request.segments])
+
+
+def answer_tokens(request: Request, vocabulary: int) -> np.ndarray:
+    """The answer's token ids, int32, as later prompts repeat them. Without `says`: `UsageError`."""
+    if request.says is None:
+        raise UsageError("nothing is known of this request's answer but its length")
+    return _text(request.says, request.answer, vocabulary)
+
+
+def _text(seed: int, length: int, vocabulary: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(vocabulary, size=length, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ class Trace:
         return iter(self.requests)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as JSON, one request a line: prompt, answer, and arrival and segments if there are any."""
+        """Write the trace as JSON, one request a line: prompt, answer, and the rest if there is any."""
         rows = ",\n".join(json.dumps(_to_json(request)) for request in self.requests)
         Path(path).write_text(f'{{"name": {json.dumps(self.name)}, "requests": [\n{rows}\n]}}\n', encoding="utf-8")
 
@@ -125,19 +138,22 @@ def _to_json(request: Request) -> dict[str, Any]:
         row["arrival"] = request.arrival
     if request.segments:
         row["segments"] = [list(segment) for segment in request.segments]
+    if request.says is not None:
+        row["says"] = request.says
     return row
 
 
 def _from_json(row: Any, where: str) -> Request:
-    allowed = {"prompt", "answer", "arrival", "segments"}
+    allowed = {"prompt", "answer", "arrival", "segments", "says"}
     if not isinstance(row, dict) or not {"prompt", "answer"} <= row.keys() <= allowed:
         raise UsageError(
-            f"{where}: needs an object with prompt and answer, perhaps arrival and segments, not {row!r:.60}"
+            f"{where}: needs an object with prompt and answer, perhaps arrival, segments and says, not {row!r:.60}"
         )
     segments = row.get("segments", [])
     if not isinstance(segments, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in segments):
         raise UsageError(f"{where}: segments are a list of [seed, length] pairs, not {segments!r:.60}")
     try:
-        return Request(row["prompt"], row["answer"], row.get("arrival", 0.0), tuple((seed, n) for seed, n in segments))
+        pairs = tuple((seed, n) for seed, n in segments)
+        return Request(row["prompt"], row["answer"], row.get("arrival", 0.0), pairs, row.get("says"))
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None

@@ -119,6 +119,8 @@ class Floor:
 class HuggingFace:
     """transformers' `PagedAttentionCache` as its continuous batching uses it, without sharing, tensors kept tiny."""
 
+    sharing = False
+
     def __init__(self) -> None:
         import torch
         from transformers import LlamaConfig
@@ -135,7 +137,7 @@ class HuggingFace:
             page_size=BLOCK_SIZE,
             max_batch_tokens=64,
             max_memory_percent=0.5,
-            allow_block_sharing=False,
+            allow_block_sharing=self.sharing,
         )
         self.cache = PagedAttentionCache(
             config, settings, torch.device("cpu"), DistributedHelper(None, 60), torch.float32

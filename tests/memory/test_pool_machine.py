@@ -102,6 +102,46 @@ class PoolMachine(RuleBasedStateMachine):
         if found == block:
             self.key[block] = key
 
+    @rule(named=st.lists(st.integers(0, 7), max_size=4), order=st.permutations(list("ABCDEF")))
+    def publish_all(self, named: list[int], order: list[str]) -> None:
+        wanted = list(zip(named, order, strict=False))
+        known = len(set(named)) == len(named) and all(block < len(self.holders) for block in named)
+        if not known or any(
+            not self.holders[block] or block == self.null or self.key.get(block, key) != key for block, key in wanted
+        ):
+            self.refuses(UsageError, lambda: self.pool.publish_all(named, order[: len(named)]))
+            return
+        others = self.pool.publish_all(named, order[: len(named)])
+        for position, (block, key) in enumerate(wanted):
+            found = next((other for other, theirs in self.key.items() if theirs == key), block)
+            assert others.get(position, block) == found
+            if found == block:
+                self.key[block] = key
+
+    @rule(block=st.integers(0, 7))
+    def withdraw(self, block: int) -> None:
+        if block < len(self.holders):
+            self.pool.withdraw(block)
+            if self.key.pop(block, None) and block in self.free:
+                self.free.remove(block)
+                self.free.insert(0, block)
+
+    @rule(count=st.integers(0, 3))
+    def evict(self, count: int) -> None:
+        cached = [block for block in self.free if block in self.key][:count]
+        assert self.pool.evict(count) == len(cached)
+        for block in cached:
+            del self.key[block]
+            self.free.remove(block)
+            self.free.insert(0, block)
+
+    @rule(wanted=st.lists(keys, max_size=4))
+    def lookup_run(self, wanted: list[str]) -> None:
+        blocks = {key: block for block, key in self.key.items()}
+        known = next((n for n, key in enumerate(wanted) if key not in blocks), len(wanted))
+        assert self.pool.lookup_run(wanted) == [blocks[key] for key in wanted[:known]]
+        assert all(self.pool.key_of(blocks[key]) == key for key in wanted[:known])
+
     @rule(key=keys)
     def lookup(self, key: str) -> None:
         assert self.pool.lookup(key) == next((block for block, theirs in self.key.items() if theirs == key), None)

@@ -1,0 +1,201 @@
+"""The prefix cache as a radix tree (SGLang: Zheng et al. 2024, section 3): an edge is a run of tokens, a path a prompt.
+
+The tree takes no part in reference counts. A lock is a hold on blocks in the pool, so it stays right however nodes are
+split; a block that nobody holds lies in the pool's free list, and leaves the tree when the pool gives it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from kvlab.errors import InvariantBroken, UsageError
+
+from .history import TOKEN_BYTES, equal_units, history_of
+from .pool import BlockPool
+from .prefix import claim
+from .protocols import Match
+
+
+class _Node:
+    """A run of whole blocks: `label` is their tokens as bytes; children differ within their first block."""
+
+    __slots__ = ("blocks", "children", "label", "parent")
+
+    def __init__(self, label: bytes, blocks: list[int], parent: _Node | None) -> None:
+        self.label, self.blocks, self.parent = label, blocks, parent
+        self.children: dict[bytes, _Node] = {}
+
+
+class RadixCache:
+    """Finds blocks of `pool` that hold the beginning of a prompt already, by a tree over runs of tokens.
+
+    Edges are cut at multiples of `block_size`; with blocks of 1 it is a tree over tokens. Each tag has a root of its
+    own. The pool serves this one index.
+    """
+
+    def __init__(self, pool: BlockPool, block_size: int) -> None:
+        if block_size < 1:
+            raise UsageError(f"a block has at least 1 slot, not {block_size}")
+        self.pool, self.block_size, self._width = pool, block_size, block_size * TOKEN_BYTES
+        self._roots: dict[bytes, _Node] = {}  # by tag; a root's label is the tag
+        self._node_of: dict[int, _Node] = {}
+        claim(pool, self._forget)
+
+    def __repr__(self) -> str:
+        return f"RadixCache({self.pool!r}, {len(self._node_of)} blocks of {self.block_size} in the tree)"
+
+    @property
+    def evictable(self) -> int:
+        """Blocks of the tree without a holder: free, as the pool counts them."""
+        return self.pool.num_cached
+
+    def match(self, tokens: Sequence[int], tag: tuple[Hashable, ...] = ()) -> Match:
+        """The blocks that hold the longest known beginning of `tokens`, at least one of which is left over (I7).
+
+        Nothing is held, split or counted yet: `lock`, or `BlockManager.admit(..., prefix=match.blocks)`, holds it.
+        """
+        history = history_of(tokens, tag)
+        data, width, blocks = history.data, self._width, list[int]()
+        node, at, limit = self._roots.get(history.tag), 0, (len(history) - 1) // self.block_size * width
+        while node is not None and at < limit:
+            node = node.children.get(data[at : at + width])
+            if node is not None:
+                equal = self._equal(node, data, at, limit)
+                blocks += node.blocks[:equal]
+                at += equal * width
+                if equal < len(node.blocks):
+                    break
+        return Match(blocks, at // TOKEN_BYTES)
+
+    def lock(self, match: Match) -> None:
+        """Keep a match from being evicted until `unlock`: one more holder for each of its blocks."""
+        self.pool.share(match.blocks)
+
+    def unlock(self, match: Match) -> None:
+        """Undo one `lock`. More of them than locks: `UsageError`."""
+        self.pool.release(match.blocks)
+
+    def publish(self, tokens: Sequence[int], blocks: Sequence[int], tag: tuple[Hashable, ...] = ()) -> dict[int, int]:
+        """Insert the blocks of a table whose tokens are all written (I8), as far as `tokens` fill them.
+
+        Returns `{position in the table: block}` where the tree has another block with the same tokens; a table that
+        names that one from now on (`BlockManager.remap`) frees its own. A block that is not in use, or stands
+        elsewhere in the tree: `UsageError`.
+        """
+        history = history_of(tokens, tag)
+        data, width, others = history.data, self._width, dict[int, int]()
+        blocks = list(blocks[: len(history) // self.block_size])
+        at, limit = 0, len(blocks) * width
+        node = self._roots.get(history.tag) or _Node(history.tag, [], None)
+        while at < limit:
+            first, child = at // width, node.children.get(data[at : at + width])
+            if child is None:
+                self._add(node, data[at:limit], blocks[first:])
+                break
+            equal = self._equal(child, data, at, limit)
+            theirs, mine = child.blocks[:equal], blocks[first : first + equal]
+            if theirs != mine:
+                others |= {first + i: block for i, block in enumerate(theirs) if block != mine[i]}
+            at += equal * width
+            node = self._split(child, equal) if at < limit and equal < len(child.blocks) else child
+        return others
+
+    def evict(self, count: int) -> int:
+        """Forget up to `count` blocks without a holder, least recently used first; returns how many.
+
+        A table is given back from its end, so these are the ends of leaves.
+        """
+        return self.pool.evict(count)
+
+    def blocks(self) -> list[int]:
+        """All blocks of the tree, each before those that come after it."""
+        return [block for root in self._roots.values() for block in _blocks_below(root)]
+
+    def check(self) -> None:
+        """Walk the whole tree and its pool. `InvariantBroken` for what does not hold.
+
+        Labels as long as their blocks; children found under their first block; each block in one node, filed in the
+        pool, and the other way round; no node without blocks, no root without children; evictable blocks counted.
+        """
+        self.pool.check()
+        seen = self.blocks()
+        if len(set(seen)) < len(seen) or set(seen) != self._node_of.keys():
+            raise InvariantBroken("tree", "a block stands in two nodes, or the way from blocks to nodes disagrees")
+        for root in self._roots.values():
+            for node in _below(root):
+                self._check_node(node)
+        filed = {block for block in range(self.pool.num_blocks) if self.pool.key_of(block) is not None}
+        idle = sum(not self.pool.counts[block] for block in seen)
+        if filed != set(seen) or idle != self.evictable:
+            raise InvariantBroken("tree", f"{len(seen)} blocks, {len(filed)} filed; {idle} idle, not {self.evictable}")
+
+    def _check_node(self, node: _Node) -> None:
+        sound = bool(node.children) if node.parent is None else bool(node.blocks)
+        sound &= node.parent is None or len(node.label) == len(node.blocks) * self._width
+        sound &= all(self._node_of[block] is node for block in node.blocks)
+        for first, child in node.children.items():
+            sound &= child.parent is node and child.label[: self._width] == first
+        if not sound:
+            raise InvariantBroken("tree", f"the node of blocks {node.blocks} does not fit its label or its neighbours")
+
+    def _equal(self, node: _Node, data: bytes, at: int, limit: int) -> int:
+        """Blocks of `node` whose tokens are those of `data` from byte `at` on, before byte `limit`."""
+        most = min(len(node.label), limit - at)
+        return equal_units(data[at : at + most], node.label[:most], self._width)
+
+    def _add(self, node: _Node, label: bytes, blocks: list[int]) -> None:
+        """Hang new blocks below `node`; a leaf grows, so that an answer does not become a chain of small nodes."""
+        strangers = [block for block in blocks if block in self._node_of]
+        if strangers:
+            raise UsageError(f"blocks {strangers} are in the tree already, with other tokens before them")
+        self.pool.publish_all(blocks, blocks)
+        if node.parent is None:
+            self._roots[node.label] = node
+        if node.children or node.parent is None:
+            child = _Node(label, blocks, node)
+            node.children[label[: self._width]] = node = child
+        else:
+            node.label += label
+            node.blocks += blocks
+        for block in blocks:
+            self._node_of[block] = node
+
+    def _split(self, node: _Node, count: int) -> _Node:
+        """A new node with the first `count` blocks of `node`, between it and its parent."""
+        cut, parent = count * self._width, node.parent
+        upper = _Node(node.label[:cut], node.blocks[:count], parent)
+        parent.children[upper.label[: self._width]] = upper  # type: ignore[union-attr]  # roots are never split
+        node.label, node.blocks, node.parent = node.label[cut:], node.blocks[count:], upper
+        upper.children[node.label[: self._width]] = node
+        for block in upper.blocks:
+            self._node_of[block] = upper
+        return upper
+
+    def _forget(self, block: int) -> None:
+        """The pool has given up `block`: it leaves the tree, and with it whatever could only be reached through it."""
+        node = self._node_of[block]
+        kept = node.blocks.index(block)
+        for lost in [*node.blocks[kept:], *(lost for child in node.children.values() for lost in _blocks_below(child))]:
+            del self._node_of[lost]
+            self.pool.withdraw(lost)
+        first = node.label[: self._width]
+        node.label, node.blocks, node.children = node.label[: kept * self._width], node.blocks[:kept], {}
+        while not node.blocks and node.parent is not None and not node.children:
+            del node.parent.children[first]
+            node = node.parent
+        if node.parent is None and not node.children:
+            del self._roots[node.label]
+
+
+def _blocks_below(node: _Node) -> Iterator[int]:
+    """The blocks of `node` and of all nodes below it."""
+    return (block for below in _below(node) for block in below.blocks)
+
+
+def _below(node: _Node) -> Iterator[_Node]:
+    """`node` and all nodes below it, each before its children."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.children.values()
