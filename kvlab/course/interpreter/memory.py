@@ -46,7 +46,7 @@ class Memory:
 
     def load(self, addresses: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> np.ndarray:
         """Reads the active lanes; the others get `other`."""
-        mask = np.asarray(mask)  # a block pointer brings its memory alone
+        mask = _lanes(mask)
         active = addresses if mask.all() else addresses[_fit(mask, addresses)]
         if not active.size:
             return self.raw.load(addresses, mask, other, dtype)
@@ -67,7 +67,7 @@ class Memory:
 
     def store(self, addresses: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
         """Writes the active lanes."""
-        mask = np.asarray(mask)
+        mask = _lanes(mask)
         whole = mask.all()
         active = addresses if whole else addresses[_fit(mask, addresses)]
         if not active.size:
@@ -95,6 +95,7 @@ class Memory:
         return self.raw.atomic_cas(self._atomic(addresses, np.ones_like(addresses, dtype=bool)), expected, value, sem)
 
     def _atomic(self, addresses: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        mask = _lanes(mask)
         active = addresses[_fit(mask, addresses)]
         if not active.size:
             return addresses
@@ -198,6 +199,12 @@ class Memory:
             other = self.programs[int(before[clash][0])]
             raise KernelFault("race", wording.race(region, index, verb, other, self.program), argument=region.name,
                               index=index, program=self.program, line=self._line(), next=wording.RACE_NEXT)
+
+
+def _lanes(mask: Any) -> np.ndarray:
+    """A mask as booleans. Some come as 0 and 1, which would index, and that of a block pointer as its bare memory."""
+    lanes = np.asarray(mask)
+    return lanes if lanes.dtype == bool else lanes.astype(bool)
 
 
 def _fit(mask: np.ndarray, lanes: np.ndarray) -> np.ndarray:

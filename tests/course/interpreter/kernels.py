@@ -184,6 +184,14 @@ def no_pointer(source, target, n, TILE: tl.constexpr):
 
 
 @triton.jit
+def masks_of_numbers(source, target, n, TILE: tl.constexpr):
+    """`&` of a tile and a scalar comparison, which the interpreter computes as numbers 0 and 1."""
+    i = tl.arange(0, TILE)
+    here = (i < n) & (tl.program_id(0) == 0)
+    tl.store(target + i, tl.load(source + i, mask=here, other=0.0), mask=here)
+
+
+@triton.jit
 def keyword_only_scale(source, target, scale, n, TILE: tl.constexpr):
     i = tl.arange(0, TILE)
     tl.store(target + i, scale * tl.load(source + i, mask=i < n), mask=i < n)

@@ -64,6 +64,12 @@ def test_a_grid_may_be_a_number_or_a_function_of_the_arguments():
     assert target.all()
 
 
+def test_a_mask_of_zeros_and_ones_is_a_mask():
+    target = torch.zeros(3)
+    guarded(kernels.masks_of_numbers, (2,), torch.ones(3), target, 3, TILE=16)
+    assert target.tolist() == [1] * 3
+
+
 @pytest.mark.parametrize("grid", [(), (1, 1, 1, 1), (-1,), (1.5,)])
 def test_a_grid_that_is_none_is_refused(grid):
     with pytest.raises(UsageError, match="a grid has 1 to 3 numbers"):
