@@ -27,7 +27,7 @@ from typing import Any
 from kvlab.course.compare import TOLERANCE
 from kvlab.course.declare import Traces, Wrong
 from kvlab.course.interpreter import KernelFault, Window, Work, guarded
-from kvlab.course.interpreter.explain import explained
+from kvlab.course.interpreter.explain import STEPS, explained
 from kvlab.course.interpreter.launch import Grid, function_of
 from kvlab.course.shorten import clip, show
 from kvlab.course.source import name_of
@@ -81,10 +81,10 @@ def run(part: Any, launch: Launch, runner: Callable[..., Any] = guarded, toleran
     except KernelFault as fault:
         raise Wrong(fault.sentence, next=fault.next, alike=fault.alike) from fault
     except (RuntimeError, ValueError) as error:
-        sentence, _, advice = explained(error).partition(". ")
+        sentence = explained(error)
         if not sentence:
             raise
-        raise Wrong(f"raised {type(error).__name__}. {sentence}.", next=advice) from error
+        raise Wrong(f"raised {type(error).__name__}. {sentence}", next=STEPS[sentence]) from error
     got = {name: tensor_of(given[name]) for name in launch.outputs}
     for name, wanted in launch.outputs.items():
         apart = _apart(wanted, got[name], tolerance)

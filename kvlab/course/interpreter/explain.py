@@ -12,6 +12,7 @@ OUT_OF_ORDER = ("Triton was imported before kvlab, so it compiles kernels for a 
 _NO_TIMES = ("That asks for a GPU, as @triton.autotune and do_bench do, and there is none. Leave it out here: give the "
              "sizes in the launch, as in TILE=64; times are measured on a GPU alone.")
 _NO_GRID = "A kernel is launched with a grid of programs: kernel[(programs,)](arguments)."
+STEPS = {OUT_OF_ORDER: "restart the kernel", _NO_TIMES: "leave it out", _NO_GRID: "launch it with a grid"}
 
 
 def compiled_without_gpu() -> bool:

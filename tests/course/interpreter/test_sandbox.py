@@ -52,11 +52,9 @@ def test_the_helper_stays_warm(sandbox):
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize("kernel, how", [(rough.crashes, "the process ended with SIGSEGV"),
-                                         (rough.ruins, "CUDA error: an illegal memory access was encountered")])
-def test_a_crash_is_a_verdict_and_the_helper_is_replaced(sandbox, kernel, how):
-    with pytest.raises(KernelFault, match=how) as caught:
-        launched(sandbox, kernel)
+def test_a_crash_is_a_verdict_and_the_helper_is_replaced(sandbox):
+    with pytest.raises(KernelFault, match="the process ended with SIGSEGV") as caught:
+        launched(sandbox, rough.crashes)
     assert caught.value.kind == "crash" and "this notebook goes on" in str(caught.value)
     assert torch.equal(launched(sandbox), 2 * torch.arange(100.0))
 
