@@ -9,7 +9,8 @@ from kvlab.errors import KVLabError
 
 
 class Refused(KVLabError):
-    """The command stops here. `str()` is the sentence to print; `code` the exit status: 1 failed, 2 asked wrongly."""
+    """The command stops here. `str()` is the sentence to print; `code` the exit status: 1 failed, 2 asked wrongly, 3
+    not on this machine."""
 
     def __init__(self, sentence: str, code: int = 1) -> None:
         super().__init__(sentence)

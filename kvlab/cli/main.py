@@ -16,6 +16,7 @@ COMMANDS = {
     "start": "copy the labs into a folder of yours, never overwriting, and open JupyterLab on the first",
     "doctor": "print what a bug report needs: versions, machine, which mode the labs run in",
     "generate": "ask a model (a folder, a hub id, or the course's own) and see the answer come, on paged memory",
+    "bench": "measure the kernels on a GPU, beside a copy and PyTorch; or run the benchmarks of the CPU",
     "progress": "show the course at a glance: what passed, what is left",
     "reset": "put an exercise back as it was, after a backup of the notebook",
     "catch-up": "fill in the solutions of the labs before LAB, for someone joining late",
@@ -64,7 +65,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command. Exit status: 0 done, 1 could not, 2 asked wrongly, 130 interrupted. Never a traceback."""
+    """Run the command. Exit status: 0 done, 1 could not, 2 asked wrongly, 3 not on this machine,
+    130 interrupted. Never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console without the signs that verdicts use prints "?" and goes on
             stream.reconfigure(errors="replace")

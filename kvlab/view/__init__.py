@@ -14,6 +14,7 @@ from kvlab.view.figures import (
     block_size_curve,
     gathered_bytes,
     published_bars,
+    roofline,
     waste_bars,
 )
 from kvlab.view.kinds import PALETTE
@@ -37,5 +38,6 @@ __all__ = [
     "policy_explorer",
     "pool_explorer",
     "published_bars",
+    "roofline",
     "waste_bars",
 ]

@@ -7,6 +7,7 @@ from kvlab.view.figures_blocks import block_size_curve, published_bars
 from kvlab.view.figures_cost import batch_throughput
 from kvlab.view.figures_gather import gathered_bytes
 from kvlab.view.figures_lengths import answer_histogram, answer_histograms
+from kvlab.view.figures_roofline import roofline
 from kvlab.view.figures_waste import arena_strip, waste_bars
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "block_size_curve",
     "gathered_bytes",
     "published_bars",
+    "roofline",
     "waste_bars",
 ]

@@ -18,9 +18,10 @@ BELOW = {  # what each room may import of ours, besides itself and the modules a
     "kernels": set(),
     "compute": {"memory", "kernels"},
     "serve": {"memory", "kernels", "compute"},
-    "view": {"memory", "kernels", "compute", "serve"},
-    "course": {"memory", "kernels", "compute", "serve"},
-    "cli": {"memory", "kernels", "compute", "serve", "view", "course"},
+    "bench": {"memory", "kernels", "compute"},
+    "view": {"memory", "kernels", "compute", "serve", "bench"},
+    "course": {"memory", "kernels", "compute", "serve", "bench"},
+    "cli": {"memory", "kernels", "compute", "serve", "bench", "view", "course"},
 }
 ROOT_MODULES = {"errors", "mode"}
 HEAVY = {"torch", "triton", "transformers", "matplotlib", "IPython", "ipywidgets", "hypothesis", "nbformat", "pytest"}

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from kvlab import bench as b
 from kvlab import memory as m
 from kvlab import view as v
 
@@ -28,6 +29,19 @@ def _blocks(sizes: tuple[int, ...] = SIZES) -> v.Picture:
     return v.block_size_curve(m.block_size_sweep(lengths, sizes), len(lengths))
 
 
+def _roofline(device: str = "H200 invented for tests", kinds: tuple[str, ...] = ("decode",)) -> v.Picture:
+    """A run that nobody measured: every system a fixed share of the law, and the picture says that it is invented."""
+    cases = [*b.decode_cases(), *b.prefill_cases(), *b.write_cases()]
+    shares = {"kvlab": 0.95, "copy": 1.0, "SDPA, contiguous": 0.9, "PyTorch, paged": 0.2}
+    run = b.Run({"name": device, "gpu": True}, {"kvlab": "0"}, "2000-01-01T00:00:00+00:00")
+    for case in cases:
+        for system, share in shares.items():
+            seconds = b.LAW.seconds(case.bytes) / share
+            spread = b.Spread(seconds, seconds, seconds, 20)
+            run.measurements.append(b.Measurement(case, system, case.bytes, spread))
+    return v.roofline([run], kinds)
+
+
 CHARTS: dict[str, Callable[[], v.Picture]] = {
     "throughput": _throughput,
     "throughput_limits": lambda: _throughput({"reserve 8k": 64, "reserve prompt + 2,048": 177, "16-token blocks": 411}),
@@ -39,6 +53,9 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "blocks": _blocks,
     "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
     "gathered": lambda: v.gathered_bytes(m.LLAMA_3_8B.bytes_per_token, m.WEIGHT_BYTES),
+    "roofline": _roofline,
+    "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
+    "roofline_predicted": lambda: v.roofline([]),
     "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
     "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
 }

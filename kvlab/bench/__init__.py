@@ -1,0 +1,32 @@
+"""How fast the kernels are on a GPU, beside a device copy and PyTorch. Importing it needs no torch."""
+
+from __future__ import annotations
+
+from .cases import Case
+from .grid import decode_cases, few, prefill_cases, write_cases
+from .law import LAW, MUST, Line
+from .record import LeftOut, Measurement, Run
+from .session import measure
+from .spread import Spread
+from .store import read, stored, write
+from .where import why_not
+
+__all__ = [
+    "LAW",
+    "MUST",
+    "Case",
+    "LeftOut",
+    "Line",
+    "Measurement",
+    "Run",
+    "Spread",
+    "decode_cases",
+    "few",
+    "measure",
+    "prefill_cases",
+    "read",
+    "stored",
+    "why_not",
+    "write",
+    "write_cases",
+]
