@@ -56,7 +56,7 @@ def targets(run: Run) -> list[Target]:
 
 def _target(words: str, ratios: Iterable[_Ratio], form: str) -> Target:
     ratios = list(ratios)
-    worst = max(ratios, default=None)
+    worst = max(ratios, key=lambda ratio: ratio.value, default=None)
     told = "" if worst is None else f"farthest: {form.format(worst.value)}, {worst.case.name}"
     return Target(words, sum(ratio.value <= 1 for ratio in ratios), len(ratios), told)
 

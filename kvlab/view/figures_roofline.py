@@ -16,11 +16,8 @@ from kvlab.view.style import FAINT, INK, figure, style
 
 SMALL, LARGE = 1e6, 1e11  # bytes: where the curves begin and end
 TOLD = ((4e6, "4 MB"), (64e6, "64 MB"), (1e9, "1 GB"))
-TITLES = {
-    "decode": "Decode: little to read, and the start costs most; much, and memory sets the pace",
-    "prefill": "Prefill: bytes of keys and values a second, beside the arithmetic it does",
-    "write": "Cache writes: bytes a second, read and written",
-}
+NAMES = {"decode": "Decode", "prefill": "Prefill", "write": "Cache writes"}
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 Style = tuple[str, str, str, str, str]  # system, dtype ("" for any), words, marker, colour
 STYLES: tuple[Style, ...] = (
     (COPY, "", "device copy", "_", FAINT),
@@ -47,10 +44,7 @@ def roofline(runs: Iterable[Run], kinds: Sequence[str] = ("decode",)) -> Picture
         for kind, title, here in zip(kinds, titles, axes[:, 0], strict=True):
             _curves(here, kind)
             _points(here, runs, kind)
-            here.set(title=title, xscale="log", xlim=(SMALL, LARGE), ylim=(0, PEAK_RATE * 1.15 / 1e9))
-            here.set(xlabel="bytes of keys and values", ylabel="GB/s")
-            here.set_xticks([10.0**power for power in range(6, 12)], ["1 MB", "10 MB", "100 MB", "1 GB", "10 GB", ""])
-            here.yaxis.set_major_formatter("{x:,.0f}")
+            _axes(here, title, [found.bytes for run in runs for found in run.measurements if found.case.kind == kind])
         _key(made, axes[:, 0])
     predicted = {num_bytes: LAW.achieved(num_bytes) / 1e9 for num_bytes, _ in TOLD}
     return chart(titles[0], _text(runs), made, points=points, device=devices, predicted=predicted)
@@ -59,7 +53,18 @@ def roofline(runs: Iterable[Run], kinds: Sequence[str] = ("decode",)) -> Picture
 def _title(kind: str, devices: str) -> str:
     if not devices:
         return "What an H200 is predicted to reach; nothing was measured yet"
-    return f"{TITLES[kind].split(':')[0]} on {devices}: bytes a second against bytes"
+    return f"{NAMES[kind]} on {devices}: bytes a second against bytes"
+
+
+def _axes(axes: Any, title: str, sizes: list[int]) -> None:
+    """Bytes from 1 MB, or less where less was measured, to 100 GB; GB/s to a little above what is specified."""
+    low = min(int(np.floor(np.log10(min(sizes, default=SMALL)))), int(np.log10(SMALL)))
+    ticks = [10.0**power for power in range(low, int(np.log10(LARGE)) + 1)]
+    words = [next(f"{tick / unit:.0f} {name}" for unit, name in UNITS if tick >= unit) for tick in ticks[:-1]]
+    axes.set(title=title, xscale="log", xlim=(ticks[0], LARGE), ylim=(0, PEAK_RATE * 1.15 / 1e9))
+    axes.set(xlabel="bytes of keys and values", ylabel="GB/s")
+    axes.set_xticks(ticks, [*words, ""])
+    axes.yaxis.set_major_formatter("{x:,.0f}")
 
 
 def _curves(axes: Any, kind: str) -> None:
@@ -81,7 +86,8 @@ def _points(axes: Any, runs: list[Run], kind: str) -> None:
         if found:
             sizes, rates = [entry.bytes for entry in found], [entry.rate / 1e9 for entry in found]
             edge = {"linewidths": 1.2} if marker in "_x" else {"edgecolors": INK, "linewidths": 0.6}
-            axes.scatter(sizes, rates, s=38, marker=marker, color=colour, label=words, zorder=3, **edge)
+            area = 64 if marker in "_s" else 38
+            axes.scatter(sizes, rates, area, colour, marker=marker, label=words, zorder=3, **edge)
 
 
 def _key(made: Any, rows: Any) -> None:
