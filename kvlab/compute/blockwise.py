@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kvlab.memory import blocks_needed
+from .cache import blocks_of
 
 
 def attend_blockwise(
@@ -22,8 +22,9 @@ def attend_blockwise(
 
     query: `[heads, head_dim]`; pools: `[num_blocks, block_size, kv_heads, head_dim]`, dims of keys and values may
     differ. Returns the output `[heads, value_dim]` and the log of the softmax's sum `[heads]`, both fp32; for length
-    0 these are 0 and -inf. Slots beyond `length` are cut off before they are read. Source: Milakov and Gimelshein
-    2018 (arXiv 1805.02867); FlashAttention, Dao et al. 2022, algorithm 1.
+    0 these are 0 and -inf. Slots beyond `length` are cut off before they are read. A table that is too short, or names
+    a block that the pools do not have, is refused with `UsageError`. Source: Milakov and Gimelshein 2018 (arXiv
+    1805.02867); FlashAttention, Dao et al. 2022, algorithm 1.
     """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     kv_heads, block_size = key_pool.shape[2], key_pool.shape[1]
@@ -31,10 +32,10 @@ def attend_blockwise(
     largest = grouped.new_full(grouped.shape[:2], float("-inf"))
     total = torch.zeros_like(largest)
     output = grouped.new_zeros(*largest.shape, value_pool.shape[-1])
-    for i in range(blocks_needed(length, block_size)):
+    for i, block in enumerate(blocks_of(key_pool, table, length).tolist()):
         filled = min(block_size, length - i * block_size)
-        key = key_pool[table[i], :filled].float().permute(1, 2, 0)  # [kv_heads, head_dim, filled]
-        value = value_pool[table[i], :filled].float().transpose(0, 1)
+        key = key_pool[block, :filled].float().permute(1, 2, 0)  # [kv_heads, head_dim, filled]
+        value = value_pool[block, :filled].float().transpose(0, 1)
         scores = grouped @ key * scale
         higher = torch.maximum(largest, scores.amax(-1))
         shrink = torch.exp(largest - higher)  # what was summed so far was relative to the old maximum

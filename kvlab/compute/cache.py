@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -54,19 +55,42 @@ def gather_kv(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tenso
     """The first `length` tokens of a sequence, `[length, kv_heads, head_dim]`, collected through its block table.
 
     pool: `[num_blocks, block_size, kv_heads, head_dim]`. Entries of `table` after the last block that is needed are
-    never read, whatever they are. A table that is too short is refused with `UsageError`.
+    never read, whatever they are. A table that is too short, or names a block that the pool does not have, is refused
+    with `UsageError`.
     """
+    return pool.index_select(0, blocks_of(pool, table, length)).flatten(0, 1)[:length]
+
+
+def blocks_of(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tensor:
+    """The entries of `table` that hold `length` tokens, int64; `UsageError` if it has too few, or wrong ones."""
     needed = blocks_needed(length, pool.shape[1])
     if needed > len(table):
         raise UsageError(f"{length} tokens lie in {needed} blocks of {pool.shape[1]}, but the table names {len(table)}")
     blocks = torch.as_tensor(table[:needed], dtype=torch.int64, device=pool.device)
-    return pool.index_select(0, blocks).flatten(0, 1)[:length]
+    if needed:
+        refuse_unknown_block(pool, int(blocks.min()), int(blocks.max()))
+    return blocks
+
+
+def refuse_unknown_block(pool: Tensor, *blocks: int) -> None:
+    """`UsageError` with the id and the range if `pool` `[num_blocks, ...]` has not all of `blocks`."""
+    for block in blocks:
+        if not 0 <= block < len(pool):
+            raise UsageError(f"there is no block {block}: the pool has blocks 0 to {len(pool) - 1}")
 
 
 def copy_blocks(pool: Tensor, pairs: Iterable[tuple[int, int]]) -> None:
-    """Copy whole blocks, `(source, target)` each, in place. All sources are read before any target is written (F13)."""
+    """Copy whole blocks, `(source, target)` each, in place. All sources are read before any target is written (F13).
+
+    A block that the pool does not have, and two copies into one block, are refused with `UsageError` before anything is
+    written.
+    """
     pairs = list(pairs)
     if pairs:
+        refuse_unknown_block(pool, *(block for pair in pairs for block in pair))
+        (target, times), *_ = Counter(target for _, target in pairs).most_common(1)
+        if times > 1:
+            raise UsageError(f"block {target} is the target of {times} copies: which of them should it hold?")
         sources, targets = torch.tensor(pairs, dtype=torch.int64, device=pool.device).unbind(1)
         pool.index_copy_(0, targets, pool.index_select(0, sources))
 

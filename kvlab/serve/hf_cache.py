@@ -14,7 +14,7 @@ from transformers.cache_utils import CacheLayerMixin
 from kvlab.compute import PagedCache
 from kvlab.compute.cache import store
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockPool, blocks_needed, slot_mapping
+from kvlab.memory import BlockPool, beam_step, blocks_needed, slot_mapping
 
 
 class GenerateCache(Cache):
@@ -89,12 +89,7 @@ class GenerateCache(Cache):
 
     def select(self, rows: Sequence[int]) -> None:
         """Make the cache's rows the ones named, in that order; a row may be named several times or not at all."""
-        chosen = [list(self.tables[row]) for row in rows]
-        for table in chosen:
-            self.pool.share(table)
-        for table in self.tables:
-            self.pool.release(table)
-        self.tables = chosen
+        self.tables = beam_step(self.tables, rows, self.pool)
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Row i continues what row `beam_idx[i]` has."""

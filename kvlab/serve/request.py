@@ -5,8 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .sampling import GREEDY, Sampling
+
+if TYPE_CHECKING:
+    from .group import Group
 
 
 @dataclass(eq=False)
@@ -17,6 +21,9 @@ class Generation:
     `tokens`. stop: sequences of ids that end it when `tokens` ends with one of them. reason: "eos", "stop", "length" or
     "aborted". computed: tokens whose keys and values are in the pools. draw: the random number in [0, 1) that chooses
     the next token; it stays until that token is accepted, so that a step can be repeated.
+
+    group: what it is a branch of, if several share its prompt; number: which branch, each with random numbers of its
+    own. logprob: log-probability of `tokens` by the model's own distribution, summed up if it is `scored`.
     """
 
     id: Hashable
@@ -29,9 +36,14 @@ class Generation:
     tokens: list[int] = field(default_factory=list)
     reason: str | None = None
     computed: int = 0
+    group: Group | None = field(default=None, repr=False)
+    number: int = 0
+    scored: bool = False
+    logprob: float = 0.0
 
     def __post_init__(self) -> None:
-        self._random = random.Random(self.sampling.seed)
+        seed = self.sampling.seed
+        self._random = random.Random(seed if seed is None or not self.number else f"{seed}, branch {self.number}")
         self.draw = self._random.random()
 
     @property
@@ -55,6 +67,10 @@ class Generation:
         if start >= 0:
             return self.tokens[start : start + count]
         return self.prompt[self.computed : self.computed + count] + self.tokens[: max(0, start + count)]
+
+    def abort(self) -> None:
+        """End it, if it has not ended."""
+        self.reason = self.reason or "aborted"
 
     def accept(self, token: int) -> None:
         """Add a token that was sampled, and end if it is the last."""

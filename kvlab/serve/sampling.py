@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ class Sampling:
 
     temperature: 0 is greedy; else logits are divided by it. top_k: only the k most likely tokens (0: all). top_p:
     only the most likely tokens that together reach this probability, always at least one. As in transformers they
-    apply in that order. seed: the same seed gives the same tokens, whatever else is in the batch; None draws one.
+    apply in that order. seed: a whole number from 0 on; the same one gives the same tokens, whatever else is in the
+    batch; None draws one.
     """
 
     temperature: float = 0.0
@@ -33,6 +35,9 @@ class Sampling:
                 "the first two cannot be negative or infinite, the last lies above 0 and up to 1"
             )
 
+        if self.seed is not None and (not isinstance(self.seed, SupportsIndex) or self.seed.__index__() < 0):
+            raise UsageError(f"a seed is a whole number from 0 on, or None, not {self.seed!r}")
+
     @property
     def greedy(self) -> bool:
         """Whether the most likely token is always taken."""
@@ -40,6 +45,7 @@ class Sampling:
 
 
 GREEDY = Sampling()
+SAMPLED = Sampling(temperature=1.0)
 
 SMALLEST = torch.finfo(torch.float32).tiny  # a temperature below it would be 0 in fp32
 

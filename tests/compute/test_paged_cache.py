@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from kvlab.compute import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from kvlab.compute import LayerShape, PagedCache, attend_blockwise, copy_blocks, gather_kv, write_kv
 from kvlab.errors import UsageError
 
 
@@ -75,3 +75,35 @@ def test_values_are_stored_in_the_type_of_the_pool():
 def test_an_impossible_size_is_refused(blocks, size):
     with pytest.raises(UsageError, match="at least 1 block"):
         PagedCache(blocks, size)
+
+
+@pytest.mark.parametrize("block", [5, -1])
+def test_a_block_that_the_pool_does_not_have_is_refused_by_name_wherever_it_is_read_or_copied(block):
+    pool = torch.arange(5.0).view(5, 1, 1, 1).repeat(1, 2, 1, 1)
+    before, match = pool.clone(), f"there is no block {block}: the pool has blocks 0 to 4"
+    for call in (
+        lambda: gather_kv(pool, [0, block], 3),
+        lambda: gather_kv(pool, torch.tensor([block]), 1),
+        lambda: copy_blocks(pool, [(0, 1), (2, block)]),
+        lambda: copy_blocks(pool, [(0, 1), (block, 2)]),
+        lambda: attend_blockwise(torch.ones(1, 1), pool, pool, [0, block], 4),
+    ):
+        with pytest.raises(UsageError, match=match):
+            call()
+    assert torch.equal(pool, before)
+    assert len(gather_kv(pool, [1, block], 2)) == 2  # an entry that is not needed is not read
+    assert attend_blockwise(torch.ones(1, 1), pool, pool, [1, block], 2)[0] == 1
+
+
+def test_block_by_block_attention_over_a_table_that_is_too_short_is_refused_with_both_numbers():
+    with pytest.raises(UsageError, match="9 tokens lie in 3 blocks of 4, but the table names 2"):
+        attend_blockwise(torch.ones(1, 1), torch.zeros(5, 4, 1, 1), torch.zeros(5, 4, 1, 1), [0, 1], 9)
+
+
+def test_two_copies_into_one_block_are_refused_and_nothing_is_written():
+    cache = PagedCache(4, 2, [LayerShape(1, 1, 1)])
+    cache.write(0, torch.ones(2, 1, 1), torch.ones(2, 1, 1), torch.tensor([0, 1]))
+    before = cache.keys[0].clone()
+    with pytest.raises(UsageError, match="block 3 is the target of 2 copies"):
+        cache.copy_blocks([(0, 3), (1, 2), (2, 3)])
+    assert torch.equal(cache.keys[0], before)

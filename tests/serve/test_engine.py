@@ -277,7 +277,7 @@ def test_a_step_interrupted_anywhere_repeats_its_random_numbers_and_ends_where_i
         return call
 
     if where == "after sampling":
-        monkeypatch.setattr("kvlab.serve.engine.sample", unreliable(sample, late=True))
+        monkeypatch.setattr("kvlab.serve.outcome.sample", unreliable(sample, late=True))
     else:
         monkeypatch.setattr(Generation, "accept", unreliable(Generation.accept, late=where == "after a token"))
     interrupted = 0

@@ -71,3 +71,10 @@ def test_a_temperature_near_0_takes_the_most_likely_token(temperature):
 def test_settings_outside_their_range_are_refused(wrong):
     with pytest.raises(UsageError, match="cannot be negative"):
         Sampling(**wrong)
+
+
+@pytest.mark.parametrize("seed", [-1, -(2**40), 1.5, "1"])
+def test_seeds_are_whole_numbers_from_0_on_so_that_no_two_of_them_mean_the_same(seed):
+    with pytest.raises(UsageError, match="a seed is a whole number from 0 on"):
+        Sampling(1.0, seed=seed)
+    assert Sampling(1.0, seed=0).seed == 0

@@ -1,0 +1,95 @@
+"""What callers ask an engine for: one answer, several samples of one prompt, or a beam search."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from .beam import BeamSearch, EarlyStopping
+from .desk import Desk
+from .line import Line
+from .parallel import Samples
+from .request import Generation
+from .sampling import GREEDY, SAMPLED, Sampling
+
+
+class Submissions:
+    """The part of an engine that takes requests. What could never run, or makes no sense, never gets into its line."""
+
+    max_running: int
+    token_budget: int
+    _line: Line
+    _desk: Desk
+
+    def submit(
+        self,
+        prompt: Sequence[int],
+        max_new_tokens: int = 128,
+        sampling: Sampling = GREEDY,
+        *,
+        eos: Iterable[int] | None = None,
+        stop: Iterable[Sequence[int]] = (),
+        request_id: Hashable = None,
+    ) -> Generation:
+        """Queue a request. Refused at once: `NeverFits` if it could never run, `UsageError` if it makes no sense.
+
+        prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
+        stop: sequences of ids that do. request_id: by default a number of its own.
+        """
+        generation = self._desk.single(
+            self._line.names(), prompt, max_new_tokens, sampling, eos=eos, stop=stop, request_id=request_id
+        )
+        self.waiting.append(generation)
+        return generation
+
+    def sample(
+        self,
+        prompt: Sequence[int],
+        n: int,
+        max_new_tokens: int = 128,
+        sampling: Sampling = SAMPLED,
+        *,
+        best_of: int | None = None,
+        **options: Any,
+    ) -> Samples:
+        """Queue `n` sampled answers to one prompt, which runs once; or the `n` best of `best_of`, see `Samples.best`.
+
+        options: `eos`, `stop` and `request_id`, as for `submit`. Greedy answers, which would be the same, are refused.
+        """
+        stem = self._desk.single(self._line.names(), prompt, max_new_tokens, sampling, **options)
+        samples = self._desk.samples(stem, n, best_of, self.max_running)
+        self.waiting.append(stem)
+        return samples
+
+    def beam(
+        self,
+        prompt: Sequence[int],
+        width: int,
+        max_new_tokens: int = 128,
+        *,
+        length_penalty: float = 1.0,
+        early_stopping: EarlyStopping = False,
+        num_return: int = 1,
+        **options: Any,
+    ) -> BeamSearch:
+        """Queue a beam search: what `generate(num_beams=width, do_sample=False, ...)` finds for this prompt.
+
+        options: `eos` and `request_id`, as for `submit`. All beams run in one step, so `width` is at most `max_running`
+        and `token_budget`.
+        """
+        stem = self._desk.single(self._line.names(), prompt, max_new_tokens, **options)
+        room = min(self.max_running, self.token_budget)
+        search = self._desk.beams(stem, width, length_penalty, early_stopping, num_return, room)
+        self.waiting.append(stem)
+        return search
+
+    @property
+    def waiting(self) -> deque[Generation]:
+        """Requests that are still to be admitted, the oldest first; a stem stands for all its branches."""
+        return self._line.waiting
+
+    @property
+    def running(self) -> list[Generation]:
+        """Sequences that have been admitted and have not ended."""
+        return self._line.running
