@@ -19,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-p", type=float, default=1.0, help="sample from the tokens that make up this probability")
     parser.add_argument("--top-k", type=int, default=0, help="sample from so many tokens; 0 (default): all")
     parser.add_argument("--seed", type=int, help="the same seed gives the same answer")
+    parser.add_argument("--n", type=int, metavar="N", help="so many sampled answers, each with a number before it")
+    parser.add_argument("--beams", type=int, metavar="W", help="the answer of a beam search with so many beams")
     parser.add_argument(
         "--raw", action="store_true", help="give the prompt as it is, without the model's chat template"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
+from .forks import Saving, drawn_parents, replay_beams, replay_parents, replay_samples
 from .history import History, chain_sha256, token_bytes
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .lru import LRUList
@@ -87,6 +88,7 @@ __all__ = [
     "PublishedRow",
     "RadixCache",
     "Replay",
+    "Saving",
     "Request",
     "Trace",
     "Waste",
@@ -107,6 +109,7 @@ __all__ = [
     "chain_sha256",
     "compact",
     "decode_step_seconds",
+    "drawn_parents",
     "external_fragmentation",
     "few_shot",
     "fork",
@@ -123,7 +126,10 @@ __all__ = [
     "published_bands",
     "published_table",
     "replay",
+    "replay_beams",
+    "replay_parents",
     "replay_prefixes",
+    "replay_samples",
     "request_waste",
     "reserve",
     "round_up_to_block",

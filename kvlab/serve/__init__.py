@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "BeamSearch": "beam",
     "Engine": "engine",
     "NeverFits": "admission",
     "GenerateCache": "hf_cache",
     "Generation": "request",
     "PagedModel": "hf",
+    "Samples": "parallel",
     "Sampling": "sampling",
     "Unsupported": "hf_support",
 }

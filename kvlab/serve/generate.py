@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from transformers.utils import logging
 
 import kvlab
-from kvlab.errors import KVLabError
+from kvlab.errors import KVLabError, UsageError
 from kvlab.memory import blocks_needed
 
 from .engine import Engine
@@ -80,24 +80,60 @@ def generate(
     model: PreTrainedModel, ids: list[int], max_new_tokens: int | None = None, sampling: Sampling | None = None
 ) -> Iterator[int]:
     """Token ids of one answer, as they come, from a pool just large enough. By default, all there is room for."""
+    engine, max_new_tokens = _engine(model, ids, max_new_tokens)
+    yield from engine.stream(engine.submit(ids, max_new_tokens, sampling or Sampling()))
+
+
+def _engine(
+    model: PreTrainedModel, ids: list[int], max_new_tokens: int | None, branches: int = 1
+) -> tuple[Engine, int]:
+    """An engine for so many answers, and how many tokens each may get."""
     room = max_positions(model.config) or math.inf
     if max_new_tokens is None:
         max_new_tokens = int(max(1, min(DEFAULT_NEW_TOKENS, room - len(ids))))
     most = int(max(1, min(len(ids) + max_new_tokens, room)))  # the engine refuses more: no memory is asked for it
-    engine = Engine(model, blocks_needed(most, BLOCK_SIZE), BLOCK_SIZE)
-    yield from engine.stream(engine.submit(ids, max_new_tokens, sampling or Sampling()))
+    return Engine(model, max(1, branches) * blocks_needed(most, BLOCK_SIZE), BLOCK_SIZE), max_new_tokens
+
+
+def answers(
+    model: PreTrainedModel,
+    ids: list[int],
+    max_new_tokens: int | None,
+    sampling: Sampling,
+    n: int | None,
+    beams: int | None,
+) -> list[list[int]]:
+    """Token ids of `n` sampled answers, or with `beams` of the `n` best that a search of that width finds."""
+    branches = n or 1 if beams is None else beams
+    engine, max_new_tokens = _engine(model, ids, max_new_tokens, branches)
+    if beams is not None:
+        search = engine.beam(ids, beams, max_new_tokens, num_return=1 if n is None else n)
+        engine.run()
+        return [hypothesis.tokens for hypothesis in search.hypotheses]
+    samples = engine.sample(ids, 1 if n is None else n, max_new_tokens, sampling)
+    engine.run()
+    return [sample.tokens for sample in samples.best]
 
 
 def main(options: argparse.Namespace) -> int:
     """Print the answer to `options.prompt` as it is generated. What cannot be done raises a `KVLabError` that says so.
 
-    options: prompt, model, max_new_tokens (None: as many as there is room for), temperature, top_k, top_p, seed, raw.
+    options: prompt, model, max_new_tokens (None: as many as there is room for), temperature, top_k, top_p, seed, raw;
+    n and beams (None: one answer, as it comes).
     """
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     model, tokenizer = load(options.model)
-    tokens = generate(model, encode(tokenizer, prompt, options.raw), options.max_new_tokens, sampling)
-    for piece in stream_text(tokenizer, tokens):
-        print(piece, end="", flush=True)
-    print()
+    ids = encode(tokenizer, prompt, options.raw)
+    if options.n is None and options.beams is None:
+        for piece in stream_text(tokenizer, generate(model, ids, options.max_new_tokens, sampling)):
+            print(piece, end="", flush=True)
+        print()
+        return 0
+    if options.beams is not None and not sampling.greedy:
+        raise UsageError("a beam search does not sample: --beams goes without --temperature")
+    found = answers(model, ids, options.max_new_tokens, sampling, options.n, options.beams)
+    for number, tokens in enumerate(found, 1):
+        label = f"{number}: " if len(found) > 1 else ""
+        print(label + str(tokenizer.decode(tokens, skip_special_tokens=True)))
     return 0
