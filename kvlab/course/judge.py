@@ -10,6 +10,7 @@ from kvlab.course import borrowed, verdict
 from kvlab.course.checker import Checker
 from kvlab.course.declare import Exercise, Traces
 from kvlab.course.guard import BrokenCheck, guarded
+from kvlab.course.launches import Launches
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.ondevice import confirmed
 from kvlab.course.registry import part_of
@@ -21,6 +22,9 @@ def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, sourc
     """Checks `part` as a solution of `entry` and returns the verdict. Never raises what `part` raises; BrokenCheck
     if the check itself is at fault."""
     part_of(entry)  # what is imported here need not be imported in each forked check
+    for check in entry.checks:
+        if isinstance(check, Launches):
+            check.prepare()
     if any(isinstance(check, Traces) and check.make is not None for check in entry.checks):
         import hypothesis  # noqa: F401
     ending = guarded(Checker(entry, part, names, _unwritten(entry, source)), entry.seconds, entry.isolate)

@@ -58,6 +58,11 @@ class Launches(Traces):
 
     build: Callable[[Any], Launch] = field(kw_only=True)
 
+    def prepare(self) -> None:
+        """Builds every launch, which is remembered: what exists before a check forks need not be made in each fork."""
+        for value in self.examples:
+            self.build(value)
+
 
 def launched(name: str, build: Callable[[Any], Launch], *values: Any, render: Callable[[Any], list[str]] | None = None,
              invariant: str | None = None, next: str | None = None) -> Launches:

@@ -23,6 +23,8 @@ import time
 from typing import Any
 
 from kvlab.course.interpreter import KernelFault, Window
+from kvlab.course.interpreter.launch import Grid, steps_of
+from kvlab.course.parcels import Parcel, packed, received
 from kvlab.course.portable import Portable, portable
 from kvlab.errors import KVLabError, UsageError
 
@@ -125,7 +127,7 @@ class Sandbox:
         if helper is not None:
             helper.kill()
 
-    def launch(self, kernel: Any, grid: Any, /, *arguments: Any, **_rules: Any) -> None:
+    def launch(self, kernel: Any, grid: Grid, /, *arguments: Any, **_rules: Any) -> None:
         """Runs `kernel[grid](*arguments)` in the helper and brings the tensors back, as if it had run here.
 
         Tensors of any device; they are changed in place. KernelFault of kind "crash" (the process or its CUDA context
@@ -137,20 +139,16 @@ class Sandbox:
         with self._turn:
             self.start()
             assert self.helper is not None
-            tensors = [value for value in arguments if hasattr(value, "data_ptr")]
-            how, what = self._asked(portable(kernel), grid, arguments)
+            parcel, held = packed(arguments)
+            how, what = self._asked(portable(kernel), steps_of(kernel, grid, arguments), parcel)
         if how == "done":
-            for tensor, result in zip(tensors, what, strict=True):
-                tensor.copy_(result)
-            return
+            return received(held, what)
         raise _fault(how, what, self.device, self.seconds)
 
-    def _asked(self, code: Portable, grid: Any, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    def _asked(self, code: Portable, grid: tuple[int, ...], parcel: Parcel) -> tuple[str, Any]:
         assert self.helper is not None
-        moved = [value.detach().cpu() if hasattr(value, "data_ptr") else value for value in arguments]
-        steps = (grid,) if isinstance(grid, int) else tuple(grid)
         try:
-            how, what = self.helper.ask(pickle.dumps((code, steps, moved)), self.seconds)
+            how, what = self.helper.ask(pickle.dumps((code, grid, parcel)), self.seconds)
         except BaseException:  # no helper, or an interrupt: what it does now is anybody's guess
             self.close()
             raise

@@ -13,6 +13,8 @@ import threading
 import time
 from typing import Any, BinaryIO
 
+from kvlab.course.parcels import sent_back, unpacked
+
 _RUINED = ("CUDA error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
 
 
@@ -59,16 +61,15 @@ def _answer(target: BinaryIO, answer: tuple[str, Any]) -> None:
 
 def _launched(job: Any, device: str, folder: str) -> tuple[str, Any]:
     """The answer to one launch: its tensors, or what went wrong."""
-    code, grid, arguments = job
+    code, grid, parcel = job
     try:
-        moved = [value.to(device) if hasattr(value, "data_ptr") else value for value in arguments]
-        kernel = _imported(code, folder)
-        kernel[grid](*moved)
+        arguments, held = unpacked(parcel, device)
+        _imported(code, folder)[grid](*arguments)
         if device == "cuda":
             import torch
 
             torch.cuda.synchronize()
-        return "done", [value.cpu() for value in moved if hasattr(value, "data_ptr")]
+        return "done", sent_back(held)
     except Exception as error:
         said = _said(error)
         return ("broken" if any(word in said for word in _RUINED) else "raised"), said

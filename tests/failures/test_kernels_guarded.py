@@ -58,6 +58,7 @@ def test_f37_after_a_kernel_that_ruined_its_process_the_next_one_still_works():
         sandbox.close()
 
 
+@kernels.interpreted
 def test_f38_autotuning_and_timing_without_a_gpu_say_what_to_do(notebook, monkeypatch):  # noqa: F811
     said = notebook.exercise("@triton.autotune([triton.Config({'TILE': 32})], key=['n'])\n" + HEAD + "    n = n")
     assert fits(said) and "leave it out, and give the sizes in the launch" in " ".join(said.split())
@@ -79,6 +80,7 @@ def test_f40_a_kernel_that_never_ends_or_takes_all_memory_is_stopped(notebook): 
         assert "did not finish within 2 s" in said or "memory" in said
 
 
+@kernels.interpreted
 def test_f43_a_private_hook_that_is_gone_is_one_line_and_kernels_run_on(monkeypatch):
     monkeypatch.delattr(hooks.interpreter(), "_patch_lang")
     assert "no _patch_lang" in unavailable() and "\n" not in unavailable()

@@ -72,6 +72,11 @@ def function_of(kernel: Any) -> Any:
     return fn
 
 
+def steps_of(kernel: Any, grid: Grid, arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """The grid as numbers, one for each axis. UsageError if it is none."""
+    return _steps(grid, _bound(function_of(kernel), arguments, {}))
+
+
 def _bound(fn: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """Arguments by name. Options of the compiler (num_warps) mean nothing here and are left out."""
     names = inspect.signature(fn).parameters

@@ -1,5 +1,6 @@
 """Small kernels with one fault each, as learners write them."""
 
+import pytest
 import triton
 import triton.language as tl
 
@@ -209,3 +210,7 @@ def descriptors(source, target, n, TILE: tl.constexpr):
 def given_descriptor(source, target, n, TILE: tl.constexpr):
     i = tl.program_id(0) * TILE + tl.arange(0, TILE)
     tl.store(target + i, source.load([tl.program_id(0) * TILE]), mask=i < n)
+
+
+interpreted = pytest.mark.skipif(type(copy).__name__ != "InterpretedFunction",
+                                 reason="plain launches on the CPU need TRITON_INTERPRET=1, which a GPU turns off")

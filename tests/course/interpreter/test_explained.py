@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from kvlab.course.interpreter import explain
+from tests.course.interpreter import kernels
 from tests.course.kernels import kernel
 
 ORDER = "Restart the kernel and run the lab from its first cell."
@@ -18,6 +19,7 @@ def no_gpu(monkeypatch):
     monkeypatch.setattr(explain, "has_gpu", lambda: False)
 
 
+@kernels.interpreted
 @pytest.mark.parametrize("error, said", [
     (RuntimeError("0 active drivers ([]). There should only be one."), "times are measured on a GPU alone"),
     (RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel"), "kernel[(programs,)]"),

@@ -33,6 +33,7 @@ def copied(kernel: Any = kernels.copy, n: int = 100) -> torch.Tensor:
     return target
 
 
+@kernels.interpreted
 def test_a_right_kernel_gives_what_a_plain_launch_gives_to_the_bit():
     scores = torch.randn(3, 50, generator=torch.Generator().manual_seed(1))
     plain, ours = torch.zeros(3), torch.zeros(3)
@@ -104,6 +105,7 @@ def test_triton_is_left_as_it_was_whatever_happens(kernel, error):
         assert not changed
 
 
+@kernels.interpreted
 def test_plain_launches_go_on_after_a_fault():
     with pytest.raises(KernelFault):
         copied(kernels.load_unmasked)
@@ -157,6 +159,7 @@ def test_a_private_hook_that_is_gone_is_one_line_and_the_kernel_runs(dotted, mon
     assert dotted in unavailable() or dotted.startswith("_interpreter")
 
 
+@kernels.interpreted
 def test_without_a_hook_the_kernel_runs_unguarded_with_one_warning(monkeypatch):
     monkeypatch.setattr(hooks, "NEEDED", (*hooks.NEEDED, "gone_in_the_next_version"))
     with warnings.catch_warnings(record=True) as said:

@@ -11,6 +11,7 @@ from kvlab.course.interpreter import hooks
 from kvlab.course.judge import judge
 from tests.course import gates
 from tests.course.cells import Notebook, fits
+from tests.course.interpreter import kernels
 from tests.course.interpreter.masked_copy import MASKED_COPY, masked_copy
 
 HEAD = "@triton.jit\ndef masked_copy(source, target, n, TILE: tl.constexpr):\n"
@@ -100,6 +101,7 @@ def test_the_finished_part_is_not_checked_in_the_learners_place(notebook):
     assert "nothing of yours to check" in notebook.run("kept = exercise(finished)")
 
 
+@kernels.interpreted
 def test_a_triton_that_the_guard_does_not_know_is_said_once(notebook, monkeypatch):
     monkeypatch.setattr(hooks, "NEEDED", (*hooks.NEEDED, "gone_in_the_next_version"))
     right = HEAD + INDEX + "    tl.store(target + i, tl.load(source + i, i < n), i < n)"

@@ -16,6 +16,7 @@ from kvlab import has_gpu
 from kvlab.course.interpreter import KernelFault, Window
 from kvlab.course.judge import judge
 from kvlab.course.ondevice import confirmed
+from kvlab.course.parcels import packed, received, sent_back, unpacked
 from kvlab.course.portable import portable
 from kvlab.course.sandbox import Sandbox
 from kvlab.errors import UsageError
@@ -120,6 +121,20 @@ def test_a_kernel_of_a_notebook_travels_with_its_helpers_and_constants(sandbox):
     target = torch.zeros(4)
     sandbox.launch(notebook.names["shifted"], (1,), torch.ones(4), target, 4, 4)
     assert target.tolist() == [6] * 4
+
+
+def test_views_arrive_as_they_lie_in_memory_and_share_it():
+    pool = torch.arange(24.0).view(4, 6)
+    views = [pool[:, :1], pool[1:, 2:4], pool.t(), torch.zeros(0), 7, pool.half()]
+    arrived, held = unpacked(packed(views)[0], "cpu")
+    for sent, got in zip(views, arrived, strict=True):
+        assert type(got) is type(sent)
+        if isinstance(sent, torch.Tensor):
+            assert torch.equal(got, sent) and got.stride() == sent.stride() and got.dtype == sent.dtype
+    arrived[1][0, 0] = -1
+    assert arrived[2][2, 1] == -1 and pool[1, 2] == 8
+    received(packed(views)[1], sent_back(held))
+    assert pool[1, 2] == -1
 
 
 def test_the_same_source_is_the_same_kernel():
