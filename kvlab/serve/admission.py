@@ -62,14 +62,18 @@ class Promises:
             raise NeverFits(what, blocks, self.num_blocks)
         return share
 
-    def allow(self, generation: Generation, running: list[Generation]) -> bool:
-        """Whether a request can be promised its blocks beside those who run."""
-        return self._total([*running, generation]) <= self.num_blocks
+    def allow(self, generation: Generation, running: list[Generation], spared: int = 0) -> bool:
+        """Whether a request can be promised its blocks beside those who run.
 
-    def check(self, running: list[Generation]) -> None:
-        """No more is promised to `running` than there is (I10)."""
-        if self._total(running) > self.num_blocks:
-            raise InvariantBroken("I10", f"{self._total(running)} blocks are promised, there are {self.num_blocks}")
+        spared: blocks that they share, counted each time after the first: nobody needs to take them twice.
+        """
+        return self._total([*running, generation]) - spared <= self.num_blocks
+
+    def check(self, running: list[Generation], spared: int = 0) -> None:
+        """No more is promised to `running`, what they share once, than there is (I10)."""
+        promised = self._total(running) - spared
+        if promised > self.num_blocks:
+            raise InvariantBroken("I10", f"{promised} blocks are promised, there are {self.num_blocks}")
 
     def _total(self, running: list[Generation]) -> int:
         groups = {generation.group for generation in running if generation.group is not None}

@@ -154,7 +154,9 @@ class BeamSearch(Group):
     def _beam(self, tokens: list[int]) -> Generation:
         stem = self.stem
         name = BranchId(self.id, next(self._numbers))
-        return Generation(name, stem.prompt, stem.max_new_tokens, stem.sampling, group=self, tokens=tokens)
+        return Generation(
+            name, stem.prompt, stem.max_new_tokens, stem.sampling, tokens=tokens, group=self, tag=stem.tag
+        )
 
     def forks(self, state: BeamState) -> list[tuple[Generation, list[Generation]]]:
         """Who must be forked into whom before `become(state)`."""

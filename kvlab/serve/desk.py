@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from operator import index
 
 from kvlab.errors import UsageError
+from kvlab.memory.history import tag_bytes
 
 from .admission import Promises, Share
 from .beam import BeamSearch, EarlyStopping
@@ -37,6 +38,7 @@ class Desk:
         eos: Iterable[int] | None = None,
         stop: Iterable[Sequence[int]] = (),
         request_id: Hashable = None,
+        tag: tuple[Hashable, ...] = (),
     ) -> Generation:
         """One answer. taken: the names that there are, of which `request_id` must be none."""
         prompt, max_new_tokens = [int(token) for token in prompt], index(max_new_tokens)
@@ -48,7 +50,8 @@ class Desk:
         promised = self._promises.needed(len(prompt), max_new_tokens)
         ends = self._paged.eos if eos is None else frozenset(map(int, eos))
         endings = [tuple(map(int, ending)) for ending in stop if len(ending)]
-        return Generation(request_id, prompt, max_new_tokens, sampling, ends, endings, promised)
+        tag_bytes(tag)  # refuses what is no tag
+        return Generation(request_id, prompt, max_new_tokens, sampling, ends, endings, promised, tag=tag)
 
     def samples(self, stem: Generation, n: int, best_of: int | None, room: int) -> Samples:
         """`n` answers to the prompt of `stem`, or the best of more. room: how many sequences run at once."""

@@ -13,16 +13,18 @@ from transformers import PreTrainedModel
 
 from kvlab.compute import PagedAttention
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockManager
+from kvlab.memory import BlockManager, HitRate
 
 from .admission import Promises
 from .desk import Desk
 from .group import Group
 from .hf import PagedModel
 from .line import Line
+from .ordering import Order
 from .outcome import Outcome, carry_out, decide
 from .placement import Placement
 from .request import Generation
+from .reuse import Prefix, Reuse, index_for
 from .submission import Submissions
 
 
@@ -31,8 +33,10 @@ class Engine(Submissions):
 
     max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token
     each, and prompts share what is left, in chunks. manager: a stand-in for `BlockManager`, of as many blocks of the
-    same size, else `UsageError`; attention: for `paged_attention`; both may be a learner's. checked: `check()` runs
-    after every step.
+    same size, else `UsageError`; attention: for `paged_attention`; both may be a learner's. prefix: finds prompts that
+    were computed before: "hash" or "radix", an index over the manager's pool, or what makes one (`PrefixCache`, a
+    learner's own); by default nothing is looked for. order: who of those who wait goes next, by default who came first.
+    checked: `check()` runs after every step, and what is found is compared with what was written.
     """
 
     def __init__(
@@ -47,6 +51,8 @@ class Engine(Submissions):
         attention: PagedAttention | None = None,
         checked: bool = False,
         fill: float = 0.0,
+        prefix: Prefix | None = None,
+        order: Order | None = None,
     ) -> None:
         if max_running < 1 or token_budget < 1:
             raise UsageError(f"at least 1 request and 1 token a step, not {max_running} and {token_budget}")
@@ -62,10 +68,16 @@ class Engine(Submissions):
         self.steps = self.projected_tokens = 0
         self.planning_seconds = self.step_seconds = 0.0
         promises = Promises(self.manager.pool.num_free, block_size, self.paged.max_positions)
-        self._line, self._desk = Line(promises), Desk(promises, self.paged)
+        self._line, self._desk = Line(promises, order), Desk(promises, self.paged)
+        self._reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
         self._placement = Placement(self.manager, self.paged)
         self._decided: Outcome | None = None
         self._in_step = False
+
+    @property
+    def hits(self) -> HitRate:
+        """Prompt tokens of admitted requests, and those that were found; all 0 without an index."""
+        return self._reuse.hits
 
     @property
     def has_work(self) -> bool:
@@ -80,7 +92,7 @@ class Engine(Submissions):
         """
         began = perf_counter()
         self._settle()  # what a step that was interrupted had decided
-        self._line.admit(self.max_running, lambda generation: self.manager.admit(generation.id, 0))
+        self._line.admit(self.max_running, self._reuse)
         chosen = self._line.choose(self.token_budget)
         if not chosen:
             return []
@@ -144,12 +156,14 @@ class Engine(Submissions):
             if not generation.computed <= tokens <= generation.length:
                 counts = f"{generation.computed} computed, {generation.length} in all"
                 raise InvariantBroken("I3", f"request {generation.id!r}: {tokens} tokens in the table, {counts}")
-        self._line.promises.check(self.running)
+        self._reuse.check()
+        self._line.promises.check(self.running, self._reuse.spared(self.running))
 
     def _settle(self) -> None:
         """Carry out what has been decided, and free whoever has ended."""
         self._placement.copy()
         if self._decided is not None:
             carry_out(self._decided, self._line, self._placement)
+            self._reuse.publish(generation for generation, _ in self._decided.computed)
             self._decided = None
         self._line.retire(self._placement.release)

@@ -1,4 +1,4 @@
-"""Who waits and who runs, first come first served, and who runs how much of the next step."""
+"""Who waits and who runs, in which order they are admitted, and who runs how much of the next step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from kvlab.errors import UsageError
 
 from .admission import Promises
 from .group import Group
+from .ordering import FirstCome, Order
 from .request import Generation
+from .reuse import Reuse
 
 
 class Line:
     """The sequences of one engine. What has many branches waits as one, its stem, and is admitted as a whole."""
 
-    def __init__(self, promises: Promises) -> None:
-        self.promises = promises
+    def __init__(self, promises: Promises, order: Order | None = None) -> None:
+        self.promises, self.order = promises, order or FirstCome()
         self.waiting: deque[Generation] = deque()
         self.running: list[Generation] = []
 
@@ -25,17 +27,23 @@ class Line:
         names = {generation.id for generation in (*self.waiting, *self.running)}
         return names | {generation.group.id for generation in self.running if generation.group is not None}
 
-    def admit(self, max_running: int, enter: Callable[[Generation], object]) -> None:
-        """Move requests from waiting to running, oldest first, while every promise can be kept; `enter` lets each in.
+    def admit(self, max_running: int, reuse: Reuse) -> None:
+        """Move requests from waiting to running, in their order, while every promise can be kept.
 
-        A request of many branches takes a seat for each of them.
+        A request of many branches takes a seat for each of them. reuse: lets each in with what it finds of its prompt,
+        and knows what is shared.
         """
         while self.waiting:
-            seats = sum(_seats(generation) for generation in (*self.running, self.waiting[0]))
-            if seats > max_running or not self.promises.allow(self.waiting[0], self.running):
+            place = self.order.pick(self.waiting, reuse.found)
+            newcomer = self.waiting[place]
+            if sum(_seats(generation) for generation in (*self.running, newcomer)) > max_running:
                 return
-            enter(self.waiting[0])
-            self.running.append(self.waiting.popleft())
+            if not self.promises.allow(newcomer, self.running, reuse.spared(self.running, newcomer)):
+                return
+            reuse.enter(newcomer)
+            self.order.admitted(self.waiting, place)
+            self.running.append(newcomer)
+            del self.waiting[place]
 
     def choose(self, token_budget: int) -> list[tuple[Generation, int]]:
         """Who runs how many tokens: decoding requests one each, then prompts with what is left, oldest first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from kvlab.errors import UsageError
 
@@ -12,19 +12,19 @@ from kvlab.errors import UsageError
 class Order(Protocol):
     """A policy. `pick` names the place in `waiting` (oldest first) of the one to admit next; `admitted` that it was."""
 
-    def pick(self, waiting: Sequence[Hashable], found: Callable[[Hashable], int]) -> int: ...
+    def pick(self, waiting: Sequence[Any], found: Callable[[Any], int]) -> int: ...
 
-    def admitted(self, waiting: Sequence[Hashable], place: int) -> None: ...
+    def admitted(self, waiting: Sequence[Any], place: int) -> None: ...
 
 
 class FirstCome:
     """First come, first served."""
 
-    def pick(self, waiting: Sequence[Hashable], found: Callable[[Hashable], int]) -> int:
+    def pick(self, waiting: Sequence[Any], found: Callable[[Any], int]) -> int:
         """The oldest."""
         return 0
 
-    def admitted(self, waiting: Sequence[Hashable], place: int) -> None:
+    def admitted(self, waiting: Sequence[Any], place: int) -> None:
         """Nothing to remember."""
 
 
@@ -42,7 +42,7 @@ class LongestPrefixFirst:
         self.patience, self.window = patience, window
         self._overtaken: dict[Hashable, int] = {}
 
-    def pick(self, waiting: Sequence[Hashable], found: Callable[[Hashable], int]) -> int:
+    def pick(self, waiting: Sequence[Any], found: Callable[[Any], int]) -> int:
         """The place of the one with most tokens found, the oldest of equals, none after one whose patience is over."""
         best, most = 0, -1
         for place, request in enumerate(islice(waiting, self.window)):
@@ -53,7 +53,7 @@ class LongestPrefixFirst:
                 break
         return best
 
-    def admitted(self, waiting: Sequence[Hashable], place: int) -> None:
+    def admitted(self, waiting: Sequence[Any], place: int) -> None:
         """Remember who has been overtaken; `waiting` as it was when `pick` was asked."""
         past, overtaken = self._overtaken, list(waiting)
         self._overtaken = {

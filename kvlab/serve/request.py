@@ -23,7 +23,8 @@ class Generation:
     the next token; it stays until that token is accepted, so that a step can be repeated.
 
     group: what it is a branch of, if several share its prompt; number: which branch, each with random numbers of its
-    own. logprob: log-probability of `tokens` by the model's own distribution, summed up if it is `scored`.
+    own. tag: what its keys and values depend on beside the tokens, see `kvlab.memory.history.tag_bytes`. logprob: log-
+    probability of `tokens` by the model's own distribution, summed up if it is `scored`.
     """
 
     id: Hashable
@@ -40,6 +41,7 @@ class Generation:
     number: int = 0
     scored: bool = False
     logprob: float = 0.0
+    tag: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         seed = self.sampling.seed
