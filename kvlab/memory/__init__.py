@@ -44,6 +44,7 @@ from .sharing import (
     fork,
     saved_blocks,
 )
+from .swap import Swapper, SwapPlan, recompute_seconds, swap_plan, swap_seconds
 from .table import (
     append_tokens,
     block_size_sweep,
@@ -88,8 +89,10 @@ __all__ = [
     "PublishedRow",
     "RadixCache",
     "Replay",
-    "Saving",
     "Request",
+    "Saving",
+    "SwapPlan",
+    "Swapper",
     "Trace",
     "Waste",
     "Write",
@@ -125,6 +128,7 @@ __all__ = [
     "prompt_tokens",
     "published_bands",
     "published_table",
+    "recompute_seconds",
     "replay",
     "replay_beams",
     "replay_parents",
@@ -137,6 +141,8 @@ __all__ = [
     "shared_prefix",
     "sharegpt_like",
     "slot_mapping",
+    "swap_plan",
+    "swap_seconds",
     "token_bytes",
     "tokens_that_fit",
     "tree_of_thoughts",

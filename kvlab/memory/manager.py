@@ -11,9 +11,10 @@ import numpy as np
 from kvlab.errors import UsageError
 
 from .audit import CountsOf, Held, check_tables, waste_of
+from .growth import append_each
 from .pool import BlockPool
 from .protocols import Pool
-from .sharing import Write, take_after
+from .sharing import Copy, Write, take_after
 from .table import blocks_needed
 from .waste import Waste
 
@@ -156,6 +157,18 @@ class BlockManager:
         self._release([table[position] for position in blocks])
         for position, block in blocks.items():
             table[position] = block
+
+    def append_each(self, seq_ids: Iterable[Hashable]) -> tuple[list[int], list[Copy]]:
+        """One token more for each sequence, each named once: slots in the same order, and copies to make before.
+
+        All of them or, with `OutOfBlocks`, none.
+        """
+        sequences = self._sequences
+        try:
+            held = [sequences[seq_id] for seq_id in seq_ids]
+        except KeyError as error:
+            self._refuse_unknown(error.args[0])
+        return append_each(held, self._counts, self.pool, self._release, self.block_size)
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Slots of the tokens at positions `start` to `stop - 1` (default: all), int64, each through the table (I4)."""

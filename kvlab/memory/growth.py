@@ -1,0 +1,48 @@
+"""One more token for each of many sequences at once: what a decode step asks of the block manager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .audit import Held
+from .protocols import Pool
+from .sharing import Copy
+
+
+def append_each(
+    sequences: list[Held], counts: Any, pool: Pool, release: Callable[[list[int]], None], block_size: int
+) -> tuple[list[int], list[Copy]]:
+    """Grow each of `sequences` by a token: their slots, in the same order, and the copies to make before they are written.
+
+    Each has a `table` and `num_tokens`. Who has a full last block gets a new one; who shares one that is not full gets a
+    copy, but for the last who would (I5). All blocks are taken at once, or with `OutOfBlocks` none (I13).
+    """
+    full = [held for held in sequences if not held.num_tokens % block_size]
+    shared = [] if len(full) == len(sequences) else _shared(sequences, counts, block_size)
+    fresh = pool.take(len(full) + len(shared)) if full or shared else []
+    for held in full:
+        held.table.append(fresh.pop())
+    copies = [(held.table[-1], fresh.pop()) for held in shared]
+    for held, (_, target) in zip(shared, copies, strict=True):
+        held.table[-1] = target
+    if copies:
+        release([source for source, _ in copies])
+    slots = []
+    for held in sequences:
+        num_tokens = held.num_tokens
+        slots.append(held.table[-1] * block_size + num_tokens % block_size)
+        held.num_tokens = num_tokens + 1
+    return slots, copies
+
+
+def _shared(sequences: Iterable[Held], counts: Any, block_size: int) -> list[Held]:
+    """Those who need a copy of their last block: all of its writers but one, or every one if others hold it too."""
+    found, left = [], dict[int, int]()
+    for held in sequences:
+        if counts[held.table[-1] if held.table else 0] > 1 and held.num_tokens % block_size:
+            block = held.table[-1]
+            left[block] = left.get(block, counts[block]) - 1
+            if left[block]:
+                found.append(held)
+    return found

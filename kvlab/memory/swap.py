@@ -1,0 +1,166 @@
+"""Swapping: which blocks go to the host and come back, as lists of copies, and what that costs beside recomputing.
+
+After Kwon et al. 2023 (arXiv 2309.06180), sections 4.5 and 7.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple, SupportsIndex
+
+from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
+
+from .manager import BlockManager
+from .pool import BlockPool
+
+Pairs = list[tuple[int, int]]
+
+
+def swap_seconds(num_blocks: int, block_bytes: float, bandwidth: float, per_copy: float = 0.0) -> float:
+    """Seconds to copy `num_blocks` blocks of `block_bytes` bytes to the host and back again later.
+
+    bandwidth: of the link, bytes a second each way. per_copy: seconds that each copy takes whatever its size, which is
+    what makes small blocks slow to swap.
+    """
+    _positive(bandwidth=bandwidth)
+    return 2 * num_blocks * (block_bytes / bandwidth + per_copy)
+
+
+def recompute_seconds(
+    num_tokens: int, parameters: float, flops: float, weight_bytes: float = 0.0, bandwidth: float = 1.0
+) -> float:
+    """Seconds to run `num_tokens` tokens again, all in one step.
+
+    Two operations for each of the model's `parameters` and each token, at `flops` operations a second; but at least one
+    reading of the weights, `weight_bytes` at `bandwidth` bytes a second.
+    """
+    _positive(flops=flops, bandwidth=bandwidth)
+    return max(2 * parameters * num_tokens / flops, weight_bytes / bandwidth) if num_tokens else 0.0
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number > 0:
+            raise UsageError(f"{name} must be above 0 a second, not {number}")
+
+
+class SwapPlan(NamedTuple):
+    """The tables after a move, and the copies that make them true: `(source, target)`, each block once."""
+
+    tables: list[list[int]]
+    copies: Pairs
+
+
+def swap_plan(tables: Iterable[list[int]], free: Iterable[int]) -> SwapPlan:
+    """Move the blocks of `tables` to the blocks `free` of another pool; one that several tables name moves once (F20).
+
+    With too few free blocks: `OutOfBlocks`, with the numbers needed and there.
+    """
+    tables, free = list(tables), list(free)
+    different = list(dict.fromkeys(chain.from_iterable(tables)))
+    if len(different) > len(free):
+        raise OutOfBlocks(len(different), len(free))
+    copies = list(zip(different, free, strict=False))
+    place = dict(copies)
+    return SwapPlan([[place[block] for block in table] for table in tables], copies)
+
+
+class _Away(NamedTuple):
+    """A sequence on the host: its blocks there, and its tokens."""
+
+    table: list[int]
+    num_tokens: int
+
+
+class Swapper:
+    """Moves sequences of `manager` to a host pool of `num_host_blocks` blocks and back. It plans; who copies is another.
+
+    Sequences that are moved together share on the host, and again afterwards, what they share now. A call that is
+    refused changes nothing (I13).
+    """
+
+    def __init__(self, manager: BlockManager, num_host_blocks: SupportsIndex) -> None:
+        self.manager = manager
+        self.host = BlockPool(num_host_blocks)
+        self._away: dict[Hashable, _Away] = {}
+
+    def __repr__(self) -> str:
+        return f"Swapper({len(self._away)} sequences away, host: {self.host!r})"
+
+    def __contains__(self, seq_id: Hashable) -> bool:
+        return seq_id in self._away
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._away)
+
+    def num_tokens(self, seq_id: Hashable) -> int:
+        """Tokens of a sequence that is away."""
+        return self._find([seq_id])[0].num_tokens
+
+    def swap_out(self, seq_ids: Iterable[Hashable]) -> Pairs:
+        """Take these sequences from the manager: the copies (pool block, host block) to make before its blocks are reused.
+
+        A host pool without enough free blocks: `OutOfBlocks`; an id that is not admitted: `UsageError`.
+        """
+        ids = list(dict.fromkeys(seq_ids))
+        tables = [self.manager.table(seq_id) for seq_id in ids]
+        different = len(set(chain.from_iterable(tables)))
+        host = self.host.take(different)
+        moved, copies = swap_plan(tables, host)
+        for block, holders in Counter(chain.from_iterable(moved)).items():
+            self.host.share([block] * (holders - 1))
+        for seq_id, table in zip(ids, moved, strict=True):
+            self._away[seq_id] = _Away(table, self.manager.num_tokens(seq_id))
+            self.manager.free(seq_id)
+        return copies
+
+    def swap_in(self, seq_ids: Iterable[Hashable], spare: int = 0) -> Pairs:
+        """Give these sequences back to the manager: the copies (host block, pool block) to make before they are read.
+
+        The host's blocks are free at once, so the copies come before the next that go out. Fewer free blocks than are
+        needed, `spare` of them beyond: `OutOfBlocks`. An id that is not away: `UsageError`.
+        """
+        ids = list(dict.fromkeys(seq_ids))
+        away = self._find(ids)
+        needed, free = len(set(chain.from_iterable(one.table for one in away))) + spare, self.manager.pool.num_free
+        if needed > free:
+            raise OutOfBlocks(needed, free)
+        place: dict[int, int] = {}
+        for seq_id, one in zip(ids, away, strict=True):
+            self._settle(seq_id, one, place)
+            del self._away[seq_id]
+            self.host.release(one.table)
+        return list(place.items())
+
+    def forget(self, seq_ids: Iterable[Hashable]) -> None:
+        """Give up sequences that are away, and their blocks on the host."""
+        ids = list(dict.fromkeys(seq_ids))
+        for seq_id, one in zip(ids, self._find(ids), strict=True):
+            self.host.release(one.table)
+            del self._away[seq_id]
+
+    def check(self) -> None:
+        """The host's pool holds (I1), and each of its blocks is counted once for each entry that names it (I2)."""
+        self.host.check()
+        named = Counter(chain.from_iterable(one.table for one in self._away.values()))
+        for block, count in enumerate(self.host.counts):
+            if count != named[block]:
+                raise InvariantBroken("I2", f"host block {block} has count {count}, but {named[block]} entries name it")
+
+    def _settle(self, seq_id: Hashable, one: _Away, place: dict[int, int]) -> None:
+        """Admit a sequence so that it shares the blocks that another of its group has come back to."""
+        known = [place[block] for block in one.table if block in place]
+        if known and len(known) * self.manager.block_size > one.num_tokens:  # all of it, a last block that is not full
+            twin = next(other for other in self.manager if self.manager.table(other) == known)
+            self.manager.fork(twin, [seq_id])
+            return
+        table = self.manager.admit(seq_id, one.num_tokens, known) if known else self.manager.admit(seq_id, one.num_tokens)
+        place.update(zip(one.table, table, strict=True))
+
+    def _find(self, seq_ids: list[Hashable]) -> list[_Away]:
+        missing = [seq_id for seq_id in seq_ids if seq_id not in self._away]
+        if missing:
+            raise UsageError(f"sequence {missing[0]!r} is not swapped out")
+        return [self._away[seq_id] for seq_id in seq_ids]

@@ -1,0 +1,97 @@
+"""What a scheduler hands out for one step, in integers, and what it asks of the memory that the step runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from .policies import Job
+
+Pairs = list[tuple[int, int]]
+"""Blocks to be copied, (source, target) each."""
+
+
+class Chunk(NamedTuple):
+    """Tokens `start` to `stop - 1` of a job that has not yet caught up with its own tokens.
+
+    last: whether it has after this chunk, so that a new token can be sampled.
+    """
+
+    job: Any
+    start: int
+    stop: int
+    last: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """One step: who runs which tokens, and which blocks move before.
+
+    decoding: jobs that run the one token they sampled last, into `slots`, in the same order. chunks: what the others run.
+    The copies come first, in this order: `swap_out` from the pools to the host, `swap_in` from the host, and `copies`
+    within the pools. Whoever executes a list empties it, so that a step which fails can be repeated.
+    """
+
+    decoding: list[Any] = field(default_factory=list)
+    slots: list[int] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
+    swap_out: Pairs = field(default_factory=list)
+    swap_in: Pairs = field(default_factory=list)
+    copies: Pairs = field(default_factory=list)
+    admitted: list[Any] = field(default_factory=list)
+    preempted: list[Any] = field(default_factory=list)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that run in the step."""
+        return len(self.decoding) + sum(chunk.stop - chunk.start for chunk in self.chunks)
+
+    @property
+    def is_decoding_only(self) -> bool:
+        """Whether the step differs from the one before in nothing but the tokens."""
+        return not (self.chunks or self.preempted or self.admitted)
+
+
+class Store(Protocol):
+    """The memory that a scheduler hands out. A call that is refused with `OutOfBlocks` changes nothing (I13)."""
+
+    num_blocks: int
+    block_size: int
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that nobody holds."""
+        ...
+
+    def admit(self, job: Job, spare: int) -> int:
+        """Room for all of `job.length` tokens, while `spare` blocks stay free. Returns how many are there already."""
+        ...
+
+    def append_each(self, ids: Collection[Hashable]) -> tuple[list[int], Pairs]:
+        """Room for one token more for each: the slots, and what must be copied before they are written."""
+        ...
+
+    def num_tokens(self, job_id: Hashable) -> int:
+        """Tokens that have room."""
+        ...
+
+    def free(self, job_id: Hashable) -> None:
+        """Give back all that it holds."""
+        ...
+
+    def swap_out(self, job_id: Hashable) -> Pairs:
+        """Move to the host, which must have room."""
+        ...
+
+    def swap_in(self, job_id: Hashable, spare: int) -> Pairs:
+        """Move back; afterwards there is a free block for the next token, should it need one, and `spare` others."""
+        ...
+
+    def forget(self, job_id: Hashable) -> None:
+        """Give back what it holds on the host."""
+        ...
+
+    def discard(self, job_id: Hashable) -> None:
+        """Give back whatever it holds, here and on the host, if anything."""
+        ...
