@@ -95,9 +95,16 @@ class Swapper:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._away)
 
-    def num_tokens(self, seq_id: Hashable) -> int:
-        """Tokens of a sequence that is away."""
-        return self._find([seq_id])[0].num_tokens
+    def next_blocks(self, seq_ids: Iterable[Hashable]) -> int:
+        """Blocks that these sequences will need for one token more each, once they are back.
+
+        One for each whose last block is full, and one for the copy of a last block that is not and that another shares.
+        """
+        size = self.manager.block_size
+        away = self._find(list(dict.fromkeys(seq_ids)))
+        full = sum(one.num_tokens % size == 0 for one in away)
+        ends = Counter(one.table[-1] for one in away if one.num_tokens % size)
+        return full + sum(writers - 1 for writers in ends.values())
 
     def swap_out(self, seq_ids: Iterable[Hashable]) -> Pairs:
         """Take these sequences from the manager: the copies (pool block, host block) to make before its blocks are reused.

@@ -7,9 +7,9 @@ is all that must be kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 
-from kvlab.errors import OutOfBlocks
+from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import blocks_needed
 
 from .plan import Pairs
@@ -67,6 +67,14 @@ class CountedStore:
         self.num_free -= sum(needs)
         self._clock += len(needs)
 
+    def fork(self, parent: Hashable, children: Sequence[Hashable]) -> None:
+        """Blocks without names cannot be shared: `UsageError`."""
+        raise UsageError(f"request {parent!r} cannot be forked: its blocks are only counted")
+
+    def num_held(self, ids: Collection[Hashable]) -> int:
+        """Blocks that these jobs hold."""
+        return sum(blocks_needed(self.num_tokens(job_id), self.block_size) for job_id in ids)
+
     def num_tokens(self, job_id: Hashable) -> int:
         """Tokens that have room."""
         base = self._cohort.get(job_id)
@@ -76,23 +84,25 @@ class CountedStore:
         """Give back all blocks of a job."""
         self.num_free += -(-self._remove(job_id) // self.block_size)
 
-    def swap_out(self, job_id: Hashable) -> Pairs:
-        """Move a job to the host; without room there, `OutOfBlocks`. The copies are counted, their blocks have no names."""
-        blocks = blocks_needed(self.num_tokens(job_id), self.block_size)
+    def swap_out(self, ids: Collection[Hashable]) -> Pairs:
+        """Move jobs to the host; without room there, `OutOfBlocks`. The copies are counted, their blocks have no names."""
+        blocks = self.num_held(ids)
         if blocks > self.host_free:
             raise OutOfBlocks(blocks, self.host_free)
-        self._away[job_id] = self._remove(job_id)
+        for job_id in ids:
+            self._away[job_id] = self._remove(job_id)
         self.host_free -= blocks
         self.num_free += blocks
         return [(0, 0)] * blocks
 
-    def swap_in(self, job_id: Hashable, spare: int) -> Pairs:
-        """Move a job back, while a block for its next token and `spare` others stay free."""
-        tokens = self._away[job_id]
-        blocks = blocks_needed(tokens, self.block_size)
-        self._take(blocks, spare + (tokens % self.block_size == 0))
+    def swap_in(self, ids: Collection[Hashable], spare: int) -> Pairs:
+        """Move jobs back, while blocks for the next token of each and `spare` others stay free."""
+        tokens = [self._away[job_id] for job_id in ids]
+        blocks = sum(blocks_needed(count, self.block_size) for count in tokens)
+        self._take(blocks, spare + sum(count % self.block_size == 0 for count in tokens))
         self.host_free += blocks
-        self._tokens[job_id] = self._away.pop(job_id)
+        for job_id in ids:
+            self._tokens[job_id] = self._away.pop(job_id)
         return [(0, 0)] * blocks
 
     def forget(self, job_id: Hashable) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -69,23 +69,34 @@ class Store(Protocol):
         ...
 
     def append_each(self, ids: Collection[Hashable]) -> tuple[list[int], Pairs]:
-        """Room for one token more for each: the slots, and what must be copied before they are written."""
+        """Room for one token more for each: the slots, and what must be copied before they are written.
+
+        ids: all who decode, or those who have just come back.
+        """
+        ...
+
+    def fork(self, parent: Hashable, children: Sequence[Hashable]) -> None:
+        """Let `children` hold what `parent` does."""
         ...
 
     def num_tokens(self, job_id: Hashable) -> int:
         """Tokens that have room."""
         ...
 
+    def num_held(self, ids: Collection[Hashable]) -> int:
+        """Blocks that they hold, each counted once."""
+        ...
+
     def free(self, job_id: Hashable) -> None:
         """Give back all that it holds."""
         ...
 
-    def swap_out(self, job_id: Hashable) -> Pairs:
+    def swap_out(self, ids: Collection[Hashable]) -> Pairs:
         """Move to the host, which must have room."""
         ...
 
-    def swap_in(self, job_id: Hashable, spare: int) -> Pairs:
-        """Move back; afterwards there is a free block for the next token, should it need one, and `spare` others."""
+    def swap_in(self, ids: Collection[Hashable], spare: int) -> Pairs:
+        """Move back; afterwards there are free blocks for the next token of each, and `spare` others."""
         ...
 
     def forget(self, job_id: Hashable) -> None:

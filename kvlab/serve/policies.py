@@ -9,30 +9,48 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 
+class Crowd(Protocol):
+    """Jobs that were forked from one, the stem. together: they go on all in the same step, or none."""
+
+    stem: Any
+    together: bool
+
+    def restart(self) -> Any:
+        """Forget what the branches have done, if they only go on together, and return the stem, which runs again."""
+        ...
+
+
 class Job(Protocol):
     """What a scheduler knows of a request: numbers only.
 
-    priority: the smaller, the sooner. arrival: its number in the order of submission. computed: tokens whose keys and
-    values are in the pools; kept up to date until it decodes. state: "waiting", "running", "swapped" or "ended". length:
-    tokens known so far, of prompt and answer together; while it decodes, one more than the pools hold.
+    priority: the smaller, the sooner. arrival: its number in the order of submission, or anything that sorts like it.
+    computed: tokens whose keys and values are in the pools; kept up to date until it decodes. state: "waiting", "running",
+    "swapped" or "ended". length: tokens known so far, of prompt and answer together; while it decodes, one more than the
+    pools hold. seats: how many jobs it is or will be forked into. group: what it is a branch of, if anything.
     """
 
     id: Hashable
     priority: int
-    arrival: int
+    arrival: Any
     computed: int
     state: str
 
     @property
     def length(self) -> int: ...
 
+    @property
+    def seats(self) -> int: ...
 
-def first_come(job: Job) -> int:
+    @property
+    def group(self) -> Crowd | None: ...
+
+
+def first_come(job: Job) -> Any:
     """First come, first served."""
     return job.arrival
 
 
-def by_priority(job: Job) -> tuple[int, int]:
+def by_priority(job: Job) -> tuple[int, Any]:
     """The smallest priority first; among equals the first to come."""
     return job.priority, job.arrival
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
-from kvlab.errors import OutOfBlocks, OutOfMemory
+from kvlab.errors import OutOfBlocks, OutOfMemory, UsageError
 from kvlab.memory import CONTEXT, MAX_ANSWER, Arena, reserve
 
 from .plan import Pairs
@@ -51,6 +51,14 @@ class ReservedStore:
     def repeat(self, needs: list[int]) -> None:
         """Nothing changes."""
 
+    def fork(self, parent: Hashable, children: Sequence[Hashable]) -> None:
+        """A piece has one owner: `UsageError`."""
+        raise UsageError(f"request {parent!r} cannot be forked: reserved memory is not shared")
+
+    def num_held(self, ids: Collection[Hashable]) -> int:
+        """Slots that these jobs hold."""
+        return sum(map(self.num_tokens, ids))
+
     def num_tokens(self, job_id: Hashable) -> int:
         """Slots reserved."""
         return self._pieces[job_id][1]
@@ -61,13 +69,13 @@ class ReservedStore:
         self._arena.free(start)
         self.num_free += size
 
-    def swap_out(self, job_id: Hashable) -> Pairs:
+    def swap_out(self, ids: Collection[Hashable]) -> Pairs:
         """There is no host."""
-        raise OutOfBlocks(self.num_tokens(job_id), 0)
+        raise OutOfBlocks(self.num_held(ids), 0)
 
-    def swap_in(self, job_id: Hashable, spare: int) -> Pairs:
+    def swap_in(self, ids: Collection[Hashable], spare: int) -> Pairs:
         """Nobody is away."""
-        raise OutOfBlocks(1, 0)
+        raise OutOfBlocks(len(ids), 0)
 
     def forget(self, job_id: Hashable) -> None:
         """Nobody is away."""

@@ -6,16 +6,15 @@ It decides with integers alone and touches no tensor, so that the engine and the
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Hashable
 from math import ceil
 from typing import Any, NoReturn
 
 from kvlab.errors import InvariantBroken, KVLabError, OutOfBlocks, UsageError
-from kvlab.memory import blocks_needed
 
 from .plan import Chunk, Plan, Store
 from .policies import Policies
+from .roster import Roster
 
 
 class Stuck(KVLabError):
@@ -29,13 +28,13 @@ class Stuck(KVLabError):
         return type(self), (self.job_id, self.needed, self.free, self.there)
 
 
-class Scheduler:
-    """Plans steps for jobs (see `Job`) on the memory `store`.
+class Scheduler(Roster):
+    """Plans steps for jobs (see `kvlab.serve.policies.Job`) on the memory `store`.
 
     - A step has at most `token_budget` tokens. Jobs that decode come first, a token each; then prompts that are under
       way, in chunks; then new jobs.
-    - At most `max_running` jobs run at once, and no more than the budget has tokens, so that all who decode do so in
-      every step.
+    - At most `max_running` jobs run at once, and no more are admitted than the budget has tokens, so that all who decode
+      do so in every step.
     - Only the first in order may be admitted, and only if all its tokens fit at once and `watermark` (a share of the
       blocks) stays free for those who run; with nobody running the watermark is not asked for.
     - Who needs a block when none is free makes the policies' victim leave, never the first in order (I11), until there is
@@ -58,35 +57,10 @@ class Scheduler:
             raise UsageError(f"at least 1 request and 1 token a step, not {max_running} and {token_budget}")
         if not 0 <= watermark < 1:
             raise UsageError(f"a watermark is a share of the blocks from 0 to below 1, not {watermark}")
-        self.store, self.policies = store, policies
+        super().__init__(store, policies.order)
+        self.policies = policies
         self.max_running, self.token_budget, self.watermark = max_running, token_budget, watermark
-        self.waiting: list[Any] = []
-        """In order; those who were swapped out wait among the others."""
-        self.prefilling: dict[Hashable, Any] = {}
-        self.decoding: dict[Hashable, Any] = {}
         self.preemptions = self.swaps = self.recomputed_tokens = 0
-        self._plan: Plan | None = None
-        self._at_work = False
-
-    @property
-    def num_running(self) -> int:
-        """Jobs that hold blocks."""
-        return len(self.decoding) + len(self.prefilling)
-
-    @property
-    def running(self) -> list[Any]:
-        """Those jobs, the first in order first."""
-        return sorted([*self.decoding.values(), *self.prefilling.values()], key=self.policies.order)
-
-    @property
-    def has_work(self) -> bool:
-        """Whether anybody waits or runs."""
-        return bool(self.waiting or self.decoding or self.prefilling)
-
-    def submit(self, job: Any) -> None:
-        """Queue a job. That it can ever fit is for the caller to know (I10)."""
-        job.state = "waiting"
-        insort(self.waiting, job, key=self.policies.order)
 
     def schedule(self) -> Plan:
         """The next step: those who decode, then prompts under way, then who can be admitted. Empty if nobody is there.
@@ -106,44 +80,11 @@ class Scheduler:
         self._plan, self._at_work = plan, False
         return plan
 
-    def commit(self, plan: Plan) -> None:
-        """The plan was carried out: its tokens are in the pools."""
-        for job, _, stop, last in plan.chunks:
-            if self.prefilling.get(job.id) is job:
-                job.computed = stop
-                if last:
-                    self.decoding[job.id] = self.prefilling.pop(job.id)
-        self._plan = None
-
-    def end(self, job: Any) -> None:
-        """Let a job go, whatever its state, and give back what it holds. One that has ended stays as it is."""
-        if job.state == "running":
-            self.store.free(job.id)
-            if self.decoding.pop(job.id, None) is None:
-                del self.prefilling[job.id]
-        elif job.state in ("waiting", "swapped"):
-            self.waiting.remove(job)
-            if job.state == "swapped":
-                self.store.forget(job.id)
-        job.state = "ended"
-
-    def _unfinished(self) -> Plan:
-        """What is left of a plan that was not carried out, once those who have ended are taken out; or an empty plan."""
-        plan, self._plan = self._plan or Plan(), None
-        still = [pair for pair in zip(plan.decoding, plan.slots, strict=True) if self.decoding.get(pair[0].id) is pair[0]]
-        plan.decoding, plan.slots = [job for job, _ in still], [slot for _, slot in still]
-        plan.chunks = [chunk for chunk in plan.chunks if self.prefilling.get(chunk.job.id) is chunk.job]
-        if plan.num_tokens:
-            self._plan = plan
-            return plan
-        return Plan(swap_out=plan.swap_out)  # nobody is left of those whom its other copies were for
-
     def _decode(self, plan: Plan) -> None:
         """A token for everybody who decodes, whoever has to leave for it."""
         while self.decoding:
-            ids = self.decoding.keys()
             try:
-                plan.slots, plan.copies = self.store.append_each(ids)
+                plan.slots, plan.copies = self.store.append_each(self.decoding.keys())
                 break
             except OutOfBlocks as error:
                 self._preempt(plan, error)
@@ -152,47 +93,54 @@ class Scheduler:
     def _continue(self, plan: Plan, left: int) -> int:
         """Chunks of prompts that are under way, in order, out of `left` tokens; returns what is left then."""
         if self.prefilling:
-            for job in sorted(self.prefilling.values(), key=self.policies.order):
+            for job in sorted(self.prefilling.values(), key=self.order):
                 left -= self._chunk(plan, job, left)
         return left
 
     def _admit(self, plan: Plan, left: int) -> None:
-        """Admit from the head of the queue, and nobody past it, as long as tokens and blocks are left."""
-        while self.waiting and left > 0 and self.num_running < min(self.max_running, self.token_budget):
+        """Admit from the head of the queue, and nobody past it, as long as seats, tokens and blocks are left."""
+        while self.waiting and left > 0:
             job = self.waiting[0]
+            back = self._crowd(job, self.waiting) if job.state == "swapped" else None
+            seats = job.seats if back is None else len(back)
+            if seats > min(self.max_running, self.token_budget) - self._seats or back and seats > left:
+                return
             try:
-                left -= self._bring_back(plan, job) if job.state == "swapped" else self._start(plan, job, left)
+                left -= self._start(plan, job, left) if back is None else self._bring_back(plan, back)
             except OutOfBlocks as error:
                 if not self.num_running:
                     self._refuse(job, error)
                 return
-            plan.admitted.append(job)
 
     def _start(self, plan: Plan, job: Any, left: int) -> int:
         """Admit a job that holds nothing; returns how many tokens it runs in this step."""
         job.computed = self.store.admit(job, self._spare)
-        self._run(job, self.prefilling)
+        self._enter(job, self.prefilling)
+        plan.admitted.append(job)
         return self._chunk(plan, job, left)
 
-    def _bring_back(self, plan: Plan, job: Any) -> int:
-        """Swap a job in; it decodes at once."""
-        plan.swap_in += self.store.swap_in(job.id, self._spare)
-        self._run(job, self.decoding)
-        slots, copies = self.store.append_each([job.id])
-        plan.decoding.append(job)
+    def _bring_back(self, plan: Plan, crowd: list[Any]) -> int:
+        """Swap jobs in; they decode at once."""
+        ids = [job.id for job in crowd]
+        plan.swap_in += self.store.swap_in(ids, self._spare)
+        for job in crowd:
+            self._enter(job, self.decoding)
+        slots, copies = self.store.append_each(ids)
+        plan.decoding += crowd
         plan.slots += slots
         plan.copies += copies
-        return 1
+        plan.admitted += crowd
+        return len(crowd)
+
+    @property
+    def _seats(self) -> int:
+        """Jobs that run, counting for a stem all that it will be forked into."""
+        return len(self.decoding) + sum(job.seats for job in self.prefilling.values())
 
     @property
     def _spare(self) -> int:
         """Blocks that must stay free when somebody is admitted."""
         return ceil(self.watermark * self.store.num_blocks) if self.num_running else 0
-
-    def _run(self, job: Any, where: dict[Hashable, Any]) -> None:
-        where[job.id] = job
-        job.state = "running"
-        del self.waiting[0]
 
     @staticmethod
     def _chunk(plan: Plan, job: Any, left: int) -> int:
@@ -206,45 +154,56 @@ class Scheduler:
     def _preempt(self, plan: Plan, error: OutOfBlocks) -> None:
         """The policies' victim leaves, swapped if they say so and the host has room, else to be recomputed."""
         running = self.running
-        if len(running) == 1:
-            self._refuse(running[0], error)
+        first = running[0]
+        if all(job is first or self._inseparable(job, first) for job in running):
+            self._refuse(first, error)
         job = self.policies.victim(running)
-        if job is running[0]:
+        if job is first or self._inseparable(job, first):
             raise InvariantBroken("I11", f"request {job.id!r} is the first in order, and {len(running) - 1} others run")
-        swapped = job.id in self.decoding and self._swap_out(plan, job)
-        if not swapped:
-            self.recomputed_tokens += self.store.num_tokens(job.id) if job.id in self.decoding else job.computed
-            self.store.free(job.id)
-            job.computed = 0
-        del (self.decoding if job.id in self.decoding else self.prefilling)[job.id]
-        self.submit(job)
-        job.state = "swapped" if swapped else "waiting"
-        self.preemptions += 1
-        self.swaps += swapped
-        plan.preempted.append(job)
+        crowd = self._crowd(job, running[1:])
+        if not self._swap_out(plan, crowd):
+            crowd = crowd if self._inseparable(job, job) else [job]
+            self._recompute(crowd)
+        self.preemptions += len(crowd)
+        plan.preempted += crowd
 
-    def _swap_out(self, plan: Plan, job: Any) -> bool:
-        """Whether the job was swapped to the host: the policies want it and there is room."""
-        tokens = self.store.num_tokens(job.id)
-        if not self.policies.swap(tokens, blocks_needed(tokens, self.store.block_size)):
+    def _swap_out(self, plan: Plan, crowd: list[Any]) -> bool:
+        """Whether these jobs were swapped to the host: they decode, the policies want it and there is room."""
+        ids = [job.id for job in crowd]
+        if any(job_id not in self.decoding for job_id in ids):
+            return False
+        if not self.policies.swap(sum(map(self.store.num_tokens, ids)), self.store.num_held(ids)):
             return False
         try:
-            plan.swap_out += self.store.swap_out(job.id)
+            plan.swap_out += self.store.swap_out(ids)
         except OutOfBlocks:
             return False
+        for job in crowd:
+            self._remove(job)
+            self.submit(job, "swapped")
+        self.swaps += len(crowd)
         return True
+
+    def _recompute(self, crowd: list[Any]) -> None:
+        """Drop the blocks of these jobs; their tokens run again later."""
+        for job in crowd:
+            self.recomputed_tokens += self.store.num_tokens(job.id) if job.id in self.decoding else job.computed
+            self._drop(job)
+        for job in crowd:
+            self._again(job)
+
+    @staticmethod
+    def _crowd(job: Any, others: list[Any]) -> list[Any]:
+        """The branches of the job's group among `others` that are in the same state: they share blocks."""
+        if job.group is None:
+            return [job]
+        return [other for other in others if other.group is job.group and other.state == job.state]
+
+    def _inseparable(self, job: Any, other: Any) -> bool:
+        """Whether both are branches of one group that only goes on as a whole."""
+        group = job.group
+        return group is not None and group is other.group and group.together and job.id in self.decoding
 
     def _refuse(self, job: Any, error: OutOfBlocks) -> NoReturn:
         self._at_work = False
         raise Stuck(job.id, error.needed, error.free, self.store.num_blocks) from None
-
-    def _recover(self) -> None:
-        """Planning was interrupted somewhere: all who ran or were swapped give everything back and begin again."""
-        self._plan, self._at_work = None, False
-        jobs = {job.id: job for job in (*self.waiting, *self.decoding.values(), *self.prefilling.values())}
-        for job in jobs.values():
-            self.store.discard(job.id)
-            job.computed, job.state = 0, "waiting"
-        self.prefilling.clear()
-        self.decoding.clear()
-        self.waiting[:] = sorted(jobs.values(), key=self.policies.order)

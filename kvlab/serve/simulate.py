@@ -34,6 +34,7 @@ class Served:
         "answer", "arrival", "arrived", "begun", "computed", "due", "ended", "filled", "first", "generated", "id", "last",
         "priority", "prompt", "state",
     )  # fmt: skip
+    seats, group = 1, None
 
     def __init__(self, number: int, prompt: int, answer: int, arrived: int, priority: int = 0) -> None:
         self.id = self.arrival = number

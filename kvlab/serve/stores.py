@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
+from itertools import chain
 from typing import Any
 
 from kvlab.errors import OutOfBlocks
@@ -46,6 +47,14 @@ class PagedStore:
         self._appended.clear()
         return slots, []
 
+    def fork(self, parent: Hashable, children: Sequence[Hashable]) -> None:
+        """Let `children` share all blocks of `parent`."""
+        self.manager.fork(parent, children)
+
+    def num_held(self, ids: Collection[Hashable]) -> int:
+        """Blocks that these jobs hold, each counted once."""
+        return len(set(chain.from_iterable(map(self.manager.table, ids))))
+
     def num_tokens(self, job_id: Hashable) -> int:
         """Tokens that have a slot."""
         return self.manager.num_tokens(job_id)
@@ -55,16 +64,16 @@ class PagedStore:
         self.manager.free(job_id)
         self._appended.pop(job_id, None)
 
-    def swap_out(self, job_id: Hashable) -> Pairs:
-        """Move a job to the host; without one, or without room there, `OutOfBlocks`."""
+    def swap_out(self, ids: Collection[Hashable]) -> Pairs:
+        """Move jobs to the host; without one, or without room there, `OutOfBlocks`."""
         if self.swapper is None:
-            raise OutOfBlocks(len(self.manager.table(job_id)), 0)
-        return self.swapper.swap_out([job_id])
+            raise OutOfBlocks(self.num_held(ids), 0)
+        return self.swapper.swap_out(ids)
 
-    def swap_in(self, job_id: Hashable, spare: int) -> Pairs:
-        """Move a job back, while a block for its next token and `spare` others stay free."""
+    def swap_in(self, ids: Collection[Hashable], spare: int) -> Pairs:
+        """Move jobs back, while blocks for the next token of each and `spare` others stay free."""
         swapper = self._host
-        return swapper.swap_in([job_id], spare + (swapper.num_tokens(job_id) % self.block_size == 0))
+        return swapper.swap_in(ids, spare + swapper.next_blocks(ids))
 
     def forget(self, job_id: Hashable) -> None:
         """Give back a job's blocks on the host."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from kvlab.memory import BlockManager, slot_mapping
 from kvlab.serve.plan import Plan
-from kvlab.serve.policies import Policies
 from kvlab.serve.scheduler import Scheduler
 from kvlab.serve.stores import PagedStore
 
@@ -19,11 +18,12 @@ class Ask:
     id: Any
     prompt: list[int]
     answer: int
-    arrival: int = 0
+    arrival: Any = (0, 0)
     priority: int = 0
     computed: int = 0
     state: str = ""
     tokens: list[int] = field(default_factory=list)
+    group: Any = None
 
     @property
     def length(self) -> int:
@@ -33,10 +33,39 @@ class Ask:
     def ids(self) -> list[int]:
         return self.prompt + self.tokens
 
+    @property
+    def seats(self) -> int:
+        return self.group.width if self.group is not None and self is self.group.stem else 1
 
-def token(ids: list[int]) -> int:
+
+class Branches:
+    """`width` branches of one prompt. Together, they swap places after every token, as the beams of a search do."""
+
+    def __init__(self, stem: Ask, width: int, together: bool) -> None:
+        self.stem, self.width, self.together = stem, width, together
+        self.jobs: list[Ask] = []
+        self.made = 0
+        stem.group = self
+
+    def branch(self, tokens: list[int], number: int) -> Ask:
+        stem, self.made = self.stem, self.made + 1
+        arrival = (stem.arrival[0], self.made if self.together else number)
+        name = (stem.id, self.made)
+        return Ask(name, stem.prompt, stem.answer, arrival, stem.priority, tokens=tokens, group=self)
+
+    def restart(self) -> Ask:
+        self.jobs = []
+        return self.stem
+
+
+def token(ids: list[int], salt: int = 0) -> int:
     """What a model of integers says after `ids`: it depends on each of them and on its place."""
-    return sum((place + 1) * (value + 1) for place, value in enumerate(ids)) % 9973
+    return (sum((place + 1) * (value + 1) for place, value in enumerate(ids)) + 31 * salt) % 9973
+
+
+def turned(answers: list[list[int]], step: int) -> list[list[int]]:
+    """The branches' answers, each now that of another: some twice, some lost."""
+    return [list(answers[(number * number + step) % len(answers)]) for number in range(len(answers))]
 
 
 def alone(ask: Ask) -> list[int]:
@@ -45,6 +74,17 @@ def alone(ask: Ask) -> list[int]:
     for _ in range(ask.answer):
         ids.append(token(ids))
     return ids[len(ask.prompt) :]
+
+
+def alone_together(ask: Ask, width: int, together: bool) -> list[list[int]]:
+    """The answers of `width` branches of a request that is served by itself."""
+    answers: list[list[int]] = [[] for _ in range(width)]
+    for step in range(ask.answer):
+        if together and step:
+            answers = turned(answers, step)
+        for number, answer in enumerate(answers):
+            answer.append(token([*ask.prompt, *answer], number))
+    return answers
 
 
 class Served:
@@ -57,14 +97,16 @@ class Served:
         self.pool: list[Any] = [None] * (num_blocks * block_size)
         self.host: list[Any] = [None] * (host * block_size)
         self.finished: list[Ask] = []
-        self.steps = 0
+        self.steps = self.copied = 0
         self._arrivals = 0
 
-    def submit(self, prompt: list[int] | int, answer: int, priority: int = 0) -> Ask:
+    def submit(self, prompt: list[int] | int, answer: int, priority: int = 0, width: int = 1, together: bool = False):
         number = self._arrivals
         self._arrivals += 1
         ids = [number * 100 + i for i in range(prompt)] if isinstance(prompt, int) else prompt
-        ask = Ask(number, ids, answer, number, priority)
+        ask = Ask(number, ids, answer, (number, 0), priority)
+        if width > 1:
+            Branches(ask, width, together)
         self.scheduler.submit(ask)
         return ask
 
@@ -72,6 +114,7 @@ class Served:
         plan = self.scheduler.schedule()
         self.execute(plan)
         self.scheduler.commit(plan)
+        self.sample(plan)
         self.steps += 1
         self.check()
         return plan
@@ -82,25 +125,66 @@ class Served:
             assert self.steps < limit
 
     def execute(self, plan: Plan) -> None:
-        """Copy, write, then read everything through the tables, as attention would, and sample."""
+        """Copy and write; nobody writes a block that others hold (I5)."""
         self._copy(plan)
-        ends = []
         for job, slot in zip(plan.decoding, plan.slots, strict=True):
-            assert [slot] == slot_mapping(self.manager.table(job.id), job.length - 1, job.length, self.manager.block_size)
-            self.pool[slot] = job.ids[-1], job.length - 1
-            ends.append(job)
+            table = self.manager.table(job.id)
+            assert [slot] == slot_mapping(table, job.length - 1, job.length, self.manager.block_size)
+            self._write(job, job.length - 1, slot)
         for job, start, stop, last in plan.chunks:
             for position, slot in enumerate(self.manager.slots(job.id, start, stop).tolist(), start):
-                self.pool[slot] = job.ids[position], position
+                self._write(job, position, slot)
             assert last == (stop == job.length)
-            ends += [job] if last else []
+
+    def sample(self, plan: Plan) -> None:
+        """Read everything through the tables, as attention would, and say a token each."""
+        ends = plan.decoding + [chunk.job for chunk in plan.chunks if chunk.last]
+        for group in {id(job.group): job.group for job in ends if job.group is not None}.values():
+            self._turn(group, [job for job in ends if job.group is group])
         for job in ends:
-            seen = [self.pool[slot] for slot in self.manager.slots(job.id, 0, job.length).tolist()]
-            assert [position for _, position in seen] == list(range(job.length))
-            job.tokens.append(token([value for value, _ in seen]))
+            if job.state == "running" and (job.group is None or not job.group.together):
+                if job.group is None or job.tokens:  # branches have their first token from their stem
+                    self._say(job)
+
+    def _say(self, job: Ask) -> None:
+        job.tokens.append(token(self._read(job), max(0, job.arrival[1] - 1)))
+        if len(job.tokens) == job.answer:
+            self._finish(job)
+
+    def _finish(self, job: Ask) -> None:
+        self.scheduler.end(job)
+        self.finished.append(job)
+
+    def _turn(self, group: Branches, ran: list[Ask]) -> None:
+        """A stem is forked into its branches; branches that go together are forked into the next ones."""
+        if group.stem in ran:
+            old, children = [group.stem] * group.width, [group.branch([], number + 1) for number in range(group.width)]
+        elif group.together:
+            assert {*ran} == {*group.jobs}, "some went on without the others"
+            order = turned([[number] for number in range(group.width)], len(group.jobs[0].tokens))
+            old = [group.jobs[parent] for (parent,) in order]
+            children = [group.branch(list(parent.tokens), 0) for parent in old]
+        else:
+            return
+        for parent, child in zip(old, children, strict=True):
+            self.scheduler.fork(parent, [child])
+        for job in {*group.jobs, *old}:
+            self.scheduler.end(job)
+        group.jobs = children
+        for number, job in enumerate(children):
+            job.tokens.append(token(self._read(job), number))
             if len(job.tokens) == job.answer:
-                self.scheduler.end(job)
-                self.finished.append(job)
+                self._finish(job)
+
+    def _read(self, job: Ask) -> list[int]:
+        """The tokens of a job as its table has them."""
+        seen = [self.pool[slot] for slot in self.manager.slots(job.id, 0, job.length).tolist()]
+        assert [position for _, position in seen] == list(range(job.length))
+        return [value for value, _ in seen]
+
+    def _write(self, job: Ask, position: int, slot: int) -> None:
+        assert self.manager.pool.ref_count(slot // self.manager.block_size) == 1
+        self.pool[slot] = job.ids[position], position
 
     def _copy(self, plan: Plan) -> None:
         for pairs, source, target in (
@@ -112,6 +196,8 @@ class Served:
             read = [source[a * size : (a + 1) * size] for a, _ in pairs]
             for block, (_, b) in zip(read, pairs, strict=True):
                 target[b * size : (b + 1) * size] = block
+            assert len({b for _, b in pairs}) == len(pairs)
+            self.copied += len(pairs) * (source is not target)
             pairs.clear()
 
     def check(self) -> None:
@@ -128,6 +214,3 @@ class Served:
         """Whether nobody is left and nothing is held, here and on the host."""
         host = self.store.swapper is None or self.store.swapper.host.num_free == self.store.swapper.host.num_blocks
         return not self.scheduler.has_work and self.manager.pool.num_free == self.manager.pool.num_blocks and host
-
-
-__all__ = ["Ask", "Policies", "Served", "alone", "token"]

@@ -190,6 +190,7 @@ def test_when_all_of_a_plan_have_ended_the_next_is_made_and_copies_to_the_host_a
             break
         served.execute(plan)
         served.scheduler.commit(plan)
+        served.sample(plan)
     served.scheduler.end(first)
     served.run()
     assert second.tokens == alone(second) and served.idle
@@ -258,7 +259,7 @@ def test_without_a_host_a_swap_is_refused_by_the_store_and_recomputed_by_the_sch
     store = PagedStore(BlockManager(4, B))
     store.manager.admit("a", 5)
     with pytest.raises(OutOfBlocks, match="needed 2 free blocks, there were 0"):
-        store.swap_out("a")
+        store.swap_out(["a"])
     served = Served(4, watermark=0, policies=Policies(swap=always_swap))
     asks = [served.submit(B, 8), served.submit(B, 8)]
     served.run()
