@@ -7,10 +7,12 @@ from .backend import Backend, PagedAttention, choose_backend, register_backend
 from .blockwise import attend_blockwise, merge_partials
 from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
 from .plan import AttentionPlan
+from .swap import HostCache
 
 __all__ = [
     "AttentionPlan",
     "Backend",
+    "HostCache",
     "LayerShape",
     "PagedAttention",
     "PagedCache",

@@ -13,10 +13,11 @@ from .sharing import Copy
 def append_each(
     sequences: list[Held], counts: Any, pool: Pool, release: Callable[[list[int]], None], block_size: int
 ) -> tuple[list[int], list[Copy]]:
-    """Grow each of `sequences` by a token: their slots, in the same order, and the copies to make before they are written.
+    """Grow each of `sequences` by a token: their slots, in the same order, and the copies to make before they are
+    written.
 
-    Each has a `table` and `num_tokens`. Who has a full last block gets a new one; who shares one that is not full gets a
-    copy, but for the last who would (I5). All blocks are taken at once, or with `OutOfBlocks` none (I13).
+    Each has a `table` and `num_tokens`. Who has a full last block gets a new one; who shares one that is not full gets
+    a copy, but for the last who would (I5). All blocks are taken at once, or with `OutOfBlocks` none (I13).
     """
     full = [held for held in sequences if not held.num_tokens % block_size]
     shared = [] if len(full) == len(sequences) else _shared(sequences, counts, block_size)

@@ -75,7 +75,8 @@ class _Away(NamedTuple):
 
 
 class Swapper:
-    """Moves sequences of `manager` to a host pool of `num_host_blocks` blocks and back. It plans; who copies is another.
+    """Moves sequences of `manager` to a host pool of `num_host_blocks` blocks and back. It plans; who copies is
+    another.
 
     Sequences that are moved together share on the host, and again afterwards, what they share now. A call that is
     refused changes nothing (I13).
@@ -107,7 +108,8 @@ class Swapper:
         return full + sum(writers - 1 for writers in ends.values())
 
     def swap_out(self, seq_ids: Iterable[Hashable]) -> Pairs:
-        """Take these sequences from the manager: the copies (pool block, host block) to make before its blocks are reused.
+        """Take these sequences from the manager: the copies (pool block, host block) to make before its blocks are
+        reused.
 
         A host pool without enough free blocks: `OutOfBlocks`; an id that is not admitted: `UsageError`.
         """
@@ -163,7 +165,7 @@ class Swapper:
             twin = next(other for other in self.manager if self.manager.table(other) == known)
             self.manager.fork(twin, [seq_id])
             return
-        table = self.manager.admit(seq_id, one.num_tokens, known) if known else self.manager.admit(seq_id, one.num_tokens)
+        table = self.manager.admit(seq_id, one.num_tokens, known)
         place.update(zip(one.table, table, strict=True))
 
     def _find(self, seq_ids: list[Hashable]) -> list[_Away]:

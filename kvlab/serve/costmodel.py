@@ -133,9 +133,7 @@ def preemption_costs(model: ModelSize, hardware: Hardware, block_size: int = 16,
     """
 
     def recompute(num_tokens: int) -> float:
-        return recompute_seconds(
-            num_tokens, model.parameters, hardware.flops, model.weight_bytes, hardware.bandwidth
-        )
+        return recompute_seconds(num_tokens, model.parameters, hardware.flops, model.weight_bytes, hardware.bandwidth)
 
     def swap(num_blocks: int) -> float:
         return swap_seconds(num_blocks, model.kv_bytes * block_size, hardware.host_bandwidth, per_copy)

@@ -1,8 +1,8 @@
 """A paged memory that counts blocks and names none, so that many decode steps can be taken at once.
 
-It gives and refuses exactly what `PagedStore` does. Those who decode together form a *cohort*: each gains a token a step,
-so what differs between them is only at which step of `block_size` they need their next block, and how many do at each
-is all that must be kept.
+It gives and refuses exactly what `PagedStore` does. Those who decode together form a *cohort*: each gains a token a
+step, so what differs between them is only at which step of `block_size` they need their next block, and how many do at
+each is all that must be kept.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class CountedStore:
         return [], []
 
     def needs(self, limit: int) -> list[int]:
-        """Blocks that the cohort needs for each of its next steps: at most `limit` of them, and no more than there are."""
+        """Blocks that the cohort needs for each of its next steps: at most `limit` of them, and no more than there
+        are."""
         due, size, clock, free = self._due, self.block_size, self._clock, self.num_free
         found = []
         for step in range(clock, clock + limit):
@@ -85,7 +86,8 @@ class CountedStore:
         self.num_free += -(-self._remove(job_id) // self.block_size)
 
     def swap_out(self, ids: Collection[Hashable]) -> Pairs:
-        """Move jobs to the host; without room there, `OutOfBlocks`. The copies are counted, their blocks have no names."""
+        """Move jobs to the host; without room there, `OutOfBlocks`. The copies are counted, their blocks have no
+        names."""
         blocks = self.num_held(ids)
         if blocks > self.host_free:
             raise OutOfBlocks(blocks, self.host_free)

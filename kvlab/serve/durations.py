@@ -63,7 +63,9 @@ class Durations:
             return
         first, slope, steps, times = np.array(self._runs, dtype=np.int64).T
         place = np.arange(int(steps.sum())) - np.repeat(np.cumsum(steps) - steps, steps)
-        keys, inverse = np.unique((np.repeat(first, steps) + np.repeat(slope, steps) * place) // GRAIN, return_inverse=True)
+        keys, inverse = np.unique(
+            (np.repeat(first, steps) + np.repeat(slope, steps) * place) // GRAIN, return_inverse=True
+        )
         weights = np.bincount(inverse, np.repeat(times, steps)).astype(np.int64)
         for key, weight in zip(keys.tolist(), weights.tolist(), strict=True):
             self._counts[key] += weight

@@ -8,11 +8,12 @@ from typing import NamedTuple
 class Stats(NamedTuple):
     """What an engine is doing, and has done since it was made. `Engine.stats()` gives it.
 
-    running, waiting, swapped: requests now, a branch counting as one. blocks, blocks_free, blocks_cached: of the pool; a
-    cached block is free but still holds a prefix. host_blocks, host_blocks_free: of the host's. steps, computed_tokens:
-    run so far, of which generated_tokens were sampled. finished, aborted: requests. preemptions: how often a request had
-    to leave, of which swaps went to the host; recomputed_tokens were dropped with their blocks. prefix_queries,
-    prefix_hits: prompt tokens looked up in the prefix index and found there. planning_seconds, step_seconds: spent.
+    running, waiting, swapped: requests now, a branch counting as one. blocks, blocks_free, blocks_cached: of the pool;
+    a cached block is free but still holds a prefix. host_blocks, host_blocks_free: of the host's. steps,
+    computed_tokens: run so far, of which generated_tokens were sampled. finished, aborted: requests. preemptions: how
+    often a request had to leave, of which swaps went to the host; recomputed_tokens were dropped with their blocks.
+    prefix_queries, prefix_hits: prompt tokens looked up in the prefix index and found there. planning_seconds,
+    step_seconds: spent.
     """
 
     running: int = 0
@@ -68,5 +69,5 @@ def prometheus(stats: Stats, prefix: str = "kvlab") -> str:
     for name, value in stats._asdict().items():
         metric = f"{prefix}_{name}" if name in NOW else f"{prefix}_{name}_total"
         kind = "gauge" if name in NOW else "counter"
-        lines += [f"# HELP {metric} {HELP[name]}", f"# TYPE {metric} {kind}", f"{metric} {value:.17g}"]
+        lines += [f"# HELP {metric} {HELP[name]}", f"# TYPE {metric} {kind}", f"{metric} {value!r}"]
     return "\n".join(lines) + "\n"

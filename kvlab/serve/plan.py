@@ -28,9 +28,9 @@ class Chunk(NamedTuple):
 class Plan:
     """One step: who runs which tokens, and which blocks move before.
 
-    decoding: jobs that run the one token they sampled last, into `slots`, in the same order. chunks: what the others run.
-    The copies come first, in this order: `swap_out` from the pools to the host, `swap_in` from the host, and `copies`
-    within the pools. Whoever executes a list empties it, so that a step which fails can be repeated.
+    decoding: jobs that run the one token they sampled last, into `slots`, in the same order. chunks: what the others
+    run. The copies come first, in this order: `swap_out` from the pools to the host, `swap_in` from the host, and
+    `copies` within the pools. Whoever executes a list empties it, so that a step which fails can be repeated.
     """
 
     decoding: list[Any] = field(default_factory=list)

@@ -24,9 +24,10 @@ class Job(Protocol):
     """What a scheduler knows of a request: numbers only.
 
     priority: the smaller, the sooner. arrival: its number in the order of submission, or anything that sorts like it.
-    computed: tokens whose keys and values are in the pools; kept up to date until it decodes. state: "waiting", "running",
-    "swapped" or "ended". length: tokens known so far, of prompt and answer together; while it decodes, one more than the
-    pools hold. seats: how many jobs it is or will be forked into. group: what it is a branch of, if anything.
+    computed: tokens whose keys and values are in the pools; kept up to date until it decodes. state: "waiting",
+    "running", "swapped" or "ended". length: tokens known so far, of prompt and answer together; while it decodes, one
+    more than the pools hold. seats: how many jobs it is or will be forked into. group: what it is a branch of, if
+    anything.
     """
 
     id: Hashable
@@ -88,10 +89,14 @@ class Policies(NamedTuple):
     """A scheduler's policies.
 
     order: what to sort jobs by, to admit them and to find the first, which is never preempted while others run.
-    victim: who must leave, out of those who run, the first in order first. swap: whether a victim of so many tokens in so
-    many blocks is swapped to the host rather than recomputed.
+    victim: who must leave, out of those who run, the first in order first. swap: whether a victim of so many tokens in
+    so many blocks is swapped to the host rather than recomputed.
     """
 
     order: Callable[[Any], Any] = first_come
     victim: Callable[[Sequence[Any]], Any] = last_in_order
     swap: Callable[[int, int], bool] = always_recompute
+
+
+USUAL = Policies()
+"""First come, first served; the most recent leaves, and is recomputed."""

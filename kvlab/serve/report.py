@@ -11,7 +11,8 @@ from .durations import Spread
 
 
 class Moment(NamedTuple):
-    """One moment of a simulation: seconds, requests running, waiting and swapped out, slots holding tokens and taken."""
+    """One moment of a simulation: seconds, requests running, waiting and swapped out, slots holding tokens and
+    taken."""
 
     seconds: float
     running: int
@@ -25,10 +26,10 @@ class Moment(NamedTuple):
 class Report:
     """What a simulation saw. Times are in simulated seconds.
 
-    seconds: from 0 to the last token. first_token: from arrival to the first token. between: from a token to the next of
-    the same request. queueing: from arrival to the first step. running: requests that run, averaged over steps; peak:
-    the most at once. recomputed: tokens whose blocks were dropped. waste: shares of the memory, averaged over time in
-    which steps ran. timeline: some moments, evenly thinned out.
+    seconds: from 0 to the last token. first_token: from arrival to the first token. between: from a token to the next
+    of the same request. queueing: from arrival to the first step. running: requests that run, averaged over steps;
+    peak: the most at once. recomputed: tokens whose blocks were dropped. waste: shares of the memory, averaged over
+    time in which steps ran. timeline: some moments, evenly thinned out.
     """
 
     requests: int

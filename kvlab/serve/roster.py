@@ -1,4 +1,5 @@
-"""Who waits, who runs a prompt and who decodes, and the moves between: what a scheduler keeps, without what it decides."""
+"""Who waits, who runs a prompt and who decodes, and the moves between: what a scheduler keeps, without what it
+decides."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Roster:
     def commit(self, plan: Plan) -> None:
         """The plan was carried out: its tokens are in the pools. To say so twice changes nothing."""
         for job, _, stop, last in plan.chunks:
-            if self.prefilling.get(job.id) is job:
+            if job.id in self.prefilling and self.prefilling[job.id] is job:
                 job.computed = stop
                 if last:
                     self.decoding[job.id] = job
@@ -91,7 +92,9 @@ class Roster:
     def _unfinished(self) -> Plan:
         """What is left of a plan that was not carried out, without those who have ended; or an empty plan."""
         plan, self._plan = self._plan or Plan(), None
-        still = [pair for pair in zip(plan.decoding, plan.slots, strict=True) if self.decoding.get(pair[0].id) is pair[0]]
+        still = [
+            pair for pair in zip(plan.decoding, plan.slots, strict=True) if self.decoding.get(pair[0].id) is pair[0]
+        ]
         plan.decoding, plan.slots = [job for job, _ in still], [slot for _, slot in still]
         plan.chunks = [chunk for chunk in plan.chunks if self.prefilling.get(chunk.job.id) is chunk.job]
         if plan.num_tokens:

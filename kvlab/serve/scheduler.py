@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from kvlab.errors import InvariantBroken, KVLabError, OutOfBlocks, UsageError
 
 from .plan import Chunk, Plan, Store
-from .policies import Policies
+from .policies import USUAL, Policies
 from .roster import Roster
 
 
@@ -33,12 +33,12 @@ class Scheduler(Roster):
 
     - A step has at most `token_budget` tokens. Jobs that decode come first, a token each; then prompts that are under
       way, in chunks; then new jobs.
-    - At most `max_running` jobs run at once, and no more are admitted than the budget has tokens, so that all who decode
-      do so in every step.
+    - At most `max_running` jobs run at once, and no more are admitted than the budget has tokens, so that all who
+      decode do so in every step.
     - Only the first in order may be admitted, and only if all its tokens fit at once and `watermark` (a share of the
       blocks) stays free for those who run; with nobody running the watermark is not asked for.
-    - Who needs a block when none is free makes the policies' victim leave, never the first in order (I11), until there is
-      one. A victim waits where its order puts it, and nobody is admitted in the step in which somebody had to leave.
+    - Who needs a block when none is free makes the policies' victim leave, never the first in order (I11), until there
+      is one. A victim waits where its order puts it, and nobody is admitted in the step in which somebody had to leave.
 
     `schedule` gives a plan, `commit` says that it was carried out. Without that `schedule` gives the same plan again,
     less those who have ended since.
@@ -51,7 +51,7 @@ class Scheduler(Roster):
         max_running: int = 256,
         token_budget: int = 2048,
         watermark: float = 0.01,
-        policies: Policies = Policies(),
+        policies: Policies = USUAL,
     ) -> None:
         if max_running < 1 or token_budget < 1:
             raise UsageError(f"at least 1 request and 1 token a step, not {max_running} and {token_budget}")

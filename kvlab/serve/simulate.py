@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from kvlab.memory import KV_TOKENS, BlockManager, Trace
+from kvlab.memory import CONTEXT, KV_TOKENS, MAX_ANSWER, BlockManager, Trace
 
-from .counted import CountedStore
 from .costmodel import PICOSECONDS, StepCost, step_cost
+from .counted import CountedStore
 from .limits import never_fits
 from .observe import Observer
 from .plan import Plan
-from .policies import Policies
+from .policies import USUAL, Policies
 from .report import Report
 from .reserved import ReservedStore
 from .scheduler import Scheduler
@@ -60,6 +60,7 @@ class Simulation:
         self, trace: Trace, scheduler: Scheduler, cost: StepCost, jump: bool = True, priorities: Sequence[int] = ()
     ) -> None:
         self.scheduler, self.cost, self.jump = scheduler, cost, jump
+        self.store: Any = scheduler.store
         ranks = priorities or [0] * len(trace)
         self.jobs = [
             Served(number, request.prompt, request.answer, round(request.arrival * PICOSECONDS), rank)
@@ -108,14 +109,14 @@ class Simulation:
         """A step that only decodes, and with `jump` all that will be like it."""
         contexts = self.context + running
         first, steps = self.cost.step(running, contexts, contexts), 1
-        slope, needs = 0, []
+        slope, needs, store = 0, [], self.store
         if self.jump:
             slope = self.cost.step(running, contexts + running, contexts + running) - first
-            needs = self.scheduler.store.needs(self._alike(running, contexts, first, slope) - 1)
+            needs = store.needs(self._alike(running, contexts, first, slope) - 1)
             steps += len(needs)
         self._seen.decode(self.now, running, contexts, self.filled, first, slope, needs)
         if needs:
-            self.scheduler.store.repeat(needs)
+            store.repeat(needs)
         self.now += steps * first + slope * (steps * (steps - 1) // 2)
         self.context += steps * running
         self.clock += steps
@@ -201,7 +202,8 @@ class Simulation:
 
 
 def _begun_before(gap: int, first: int, slope: int, most: int) -> int:
-    """How many of at most `most` steps begin before `gap` (> 0) has passed, if they take `first`, `first + slope`, ..."""
+    """How many of at most `most` steps begin before `gap` (> 0) has passed, if they take `first`, `first + slope`,
+    ..."""
     if most * first + slope * most * (most - 1) // 2 <= gap:
         return most
     low, high = 1, min(most, -(-gap // max(first, 1)))  # the first has begun; each takes `first` at least
@@ -233,18 +235,21 @@ def simulate(
     max_running: int = 256,
     token_budget: int = 2048,
     watermark: float = 0.01,
-    policies: Policies = Policies(),
+    policies: Policies = USUAL,
     priorities: Sequence[int] = (),
+    context: int = CONTEXT,
+    max_answer: int = MAX_ANSWER,
     jump: bool = True,
 ) -> Report:
     """Serve `trace` on `capacity` token slots: "paged", or one of `kvlab.memory.POLICIES`, which reserve.
 
-    cost: by default the course's 8B assistant on an A100 80 GB. jump: take runs of equal decode steps at once, on a memory
-    that counts its blocks; the results are the same without, step by step on the engine's `BlockManager`.
+    cost: by default the course's 8B assistant on an A100 80 GB. jump: take runs of equal decode steps at once, on a
+    memory that counts its blocks; the results are the same without, step by step on the engine's `BlockManager`.
+    context, max_answer: what some policies reserve.
     """
     store: Any
     if policy != "paged":
-        store = ReservedStore(capacity, policy)
+        store = ReservedStore(capacity, policy, context, max_answer)
     elif jump:
         store = CountedStore(capacity // block_size, block_size, host_blocks)
     else:

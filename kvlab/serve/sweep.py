@@ -52,19 +52,15 @@ def sweep(
     """Simulate every combination of the `grid` for every seed; results in the order of the grid, the seed last.
 
     make: a function at the top of a module that makes the trace of a seed. grid: options of `simulate`, each with the
-    values to try; `options` are the same for all. workers: processes, by default one a core; 1 runs in this one. client: a
-    `dask.distributed.Client`, whose cluster runs them instead (`pip install kvlab[cluster]`). progress: a bar, if tqdm is
-    there. An option both in the grid and beside it raises `UsageError`.
+    values to try; `options` are the same for all. workers: processes, by default one a core; 1 runs in this one.
+    client: a `dask.distributed.Client`, whose cluster runs them instead (`pip install kvlab[cluster]`). progress: a
+    bar, if tqdm is there. An option both in the grid and beside it raises `UsageError`.
     """
     twice = grid.keys() & options.keys()
     if twice:
         raise UsageError(f"{', '.join(sorted(twice))} cannot be both varied and fixed")
-    settings = [
-        dict(zip((*grid, "seed"), values, strict=True)) for values in product(*grid.values(), list(seeds))
-    ]
-    points = [
-        Point(make, setting["seed"], options | {key: setting[key] for key in grid}) for setting in settings
-    ]
+    settings = [dict(zip((*grid, "seed"), values, strict=True)) for values in product(*grid.values(), list(seeds))]
+    points = [Point(make, setting["seed"], options | {key: setting[key] for key in grid}) for setting in settings]
     found: dict[int, Report] = {}
     for number, report in _bar(_run(points, client, workers), len(points), progress):
         found[number] = report
@@ -76,9 +72,10 @@ def _run(points: list[Point], client: Any, workers: int | None) -> Iterator[tupl
     if client is not None:
         from dask.distributed import as_completed as dask_as_completed
 
-        futures = {future.key: number for number, future in enumerate(sent := client.map(run_point, points, pure=False))}
+        sent = client.map(run_point, points, pure=False)
+        places = {future.key: number for number, future in enumerate(sent)}
         for future, report in dask_as_completed(sent, with_results=True):
-            yield futures[future.key], report
+            yield places[future.key], report
         return
     workers = min(workers or os.cpu_count() or 1, len(points))
     if workers <= 1:

@@ -64,7 +64,9 @@ def most_blocks(wish: Wish, size: int) -> int:
 
 def second(running: list[Ask]) -> Ask:
     """Another victim: whoever comes after the first in order and does not belong to it."""
-    return next(job for job in running if job is not running[0] and job.group is not running[0].group or job is running[-1])
+    return next(
+        job for job in running if job is not running[0] and job.group is not running[0].group or job is running[-1]
+    )
 
 
 def jobs_of(ask: Ask) -> list[Ask]:

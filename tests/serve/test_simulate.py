@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab.errors import UsageError
-from kvlab.memory import KV_TOKENS, PRESETS, Request, Trace, bursty_arrivals, make_trace, poisson_arrivals, sharegpt_like
+from kvlab.memory import (
+    KV_TOKENS,
+    PRESETS,
+    Request,
+    Trace,
+    bursty_arrivals,
+    make_trace,
+    poisson_arrivals,
+    sharegpt_like,
+)
 from kvlab.memory.lengths import lesson_lengths
 from kvlab.serve.costmodel import PICOSECONDS, Hardware, ModelSize, StepCost, step_cost
 from kvlab.serve.durations import GRAIN, Durations, Spread
@@ -43,7 +52,7 @@ def test_by_hand_chunks_queueing_and_idle_time():
 
 def test_by_hand_a_preempted_request_waits_and_its_gap_counts():
     report = simulate(make_trace("two", [4, 4], [5, 5]), capacity=12, block_size=4, cost=SECOND, watermark=0)
-    # Both run at 0; at 1 each needs a block and one is free: the second leaves, and comes back when the first has ended.
+    # At 1 each needs a block and one is free: the second leaves, and comes back when the first has ended.
     assert report.preemptions == 1 and report.recomputed == 4 and report.steps == 1 + 4 + 4
     assert report.between.p99 == pytest.approx(5.0, abs=1e-5)
 
@@ -66,7 +75,9 @@ requests = st.lists(
     st.sampled_from([0.0, 0.05, 0.5]),
     st.sampled_from([first_come, by_priority]),
     st.sampled_from([always_recompute, always_swap, lambda tokens, blocks: tokens % 2 == 0]),
-    st.sampled_from([step_cost(), step_cost(overhead=0.001, flops_share=0.01), SECOND, StepCost(0, 9000, 700, 5000, 40)]),
+    st.sampled_from(
+        [step_cost(), step_cost(overhead=0.001, flops_share=0.01), SECOND, StepCost(0, 9000, 700, 5000, 40)]
+    ),
 )
 def test_jumping_over_equal_steps_changes_no_digit_of_the_report(
     asked, block_size, capacity, host, running, budget, watermark, order, swap, cost
@@ -163,7 +174,9 @@ def test_reports_stand_side_by_side_in_a_table_and_flat_in_a_row():
     assert lines[0].split() == ["a", "b"] and any(line.split() == ["steps", "4", "7"] for line in lines)
     assert report.table().splitlines()[2].split() == ["steps", "4"]
     numbers = report.numbers()
-    assert numbers["first_token_mean"] == 1.0 and "timeline" not in numbers and numbers["share_held"] == report.waste.held
+    assert (
+        numbers["first_token_mean"] == 1.0 and "timeline" not in numbers and numbers["share_held"] == report.waste.held
+    )
 
 
 def small(seed: int) -> Trace:
