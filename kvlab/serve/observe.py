@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, count
+from operator import mul
 from typing import Any
 
 from kvlab.memory import Waste
@@ -45,9 +47,10 @@ class Observer:
         busy = steps * first + slope * once
         self._busy += busy
         self._held += steps * held * first + (held * slope + running * first) * once + running * slope * twice
-        self._taken += taken * busy + size * sum(
-            needed * (busy - step * first - slope * (step * (step - 1) // 2)) for step, needed in enumerate(needs, 1)
-        )
+        self._taken += taken * busy
+        if needs:  # what step i needs is taken for busy - i * first - slope * (i * (i - 1) // 2)
+            late = first * sum(map(mul, needs, count(1))) + slope * sum(map(mul, needs, accumulate(count())))
+            self._taken += size * (sum(needs) * busy - late)
         self._seats += self.scheduler.num_running * steps
         self._gaps.add(first, slope, steps, running)
 

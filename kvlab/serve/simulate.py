@@ -31,8 +31,8 @@ class Served:
     """
 
     __slots__ = (
-        "answer", "arrival", "arrived", "begun", "computed", "due", "ended", "filled", "first", "generated", "id", "last",
-        "priority", "prompt", "state",
+        "answer", "arrival", "arrived", "begun", "computed", "due", "ended", "filled", "first", "generated", "id",
+        "last", "priority", "prompt", "state",
     )  # fmt: skip
     seats, group = 1, None
 
