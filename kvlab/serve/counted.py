@@ -7,7 +7,9 @@ each is all that must be kept.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Hashable, Sequence
+from itertools import accumulate
 
 from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import blocks_needed
@@ -53,14 +55,11 @@ class CountedStore:
     def needs(self, limit: int) -> list[int]:
         """Blocks that the cohort needs for each of its next steps: at most `limit` of them, and no more than there
         are."""
-        due, size, clock, free = self._due, self.block_size, self._clock, self.num_free
-        found = []
-        for step in range(clock, clock + limit):
-            needed = due[step % size]
-            free -= needed
-            if free < 0:
-                break
-            found.append(needed)
+        at = self._clock % self.block_size
+        found = (self._due[at:] + self._due[:at]) * (limit // self.block_size + 1)
+        del found[limit:]
+        if sum(found) > self.num_free:
+            del found[bisect_right(list(accumulate(found)), self.num_free) :]
         return found
 
     def repeat(self, needs: list[int]) -> None:
