@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import sys
 import textwrap
 from typing import Any, NamedTuple
 
@@ -24,12 +25,11 @@ class Portable(NamedTuple):
 
 def portable(kernel: Any) -> Portable:
     """The kernel, ready to travel. UsageError if its source is not to be had."""
-    imports: dict[str, str] = {"triton": "triton"}
+    imports: dict[str, str] = {"triton": "import triton as triton"}  # by the name that is bound
     sources: dict[str, str] = {}
     constants: dict[str, Any] = {}
     _collect(kernel, name_of(kernel) or "kernel", imports, sources, constants)
-    lines = [f"import {module} as {alias}" for alias, module in imports.items()]
-    text = "\n\n\n".join(["\n".join(lines), *reversed(sources.values())]) + "\n"
+    text = "\n\n\n".join(["\n".join(imports.values()), *reversed(sources.values())]) + "\n"
     digest = hashlib.sha256(f"{text}{sorted(constants.items())!r}".encode()).hexdigest()[:16]
     return Portable(name_of(kernel) or "kernel", text, constants, digest)
 
@@ -47,8 +47,18 @@ def _collect(kernel: Any, name: str, imports: dict[str, str], sources: dict[str,
     for used in sorted({node.id for node in ast.walk(found.node) if isinstance(node, ast.Name)} - {name}):
         value = function.__globals__.get(used)
         if inspect.ismodule(value):
-            imports[used] = value.__name__
+            imports[used] = f"import {value.__name__} as {used}"
         elif not isinstance(value, type) and hasattr(value, "fn") and used not in sources:
             _collect(value, used, imports, sources, constants)
         elif isinstance(value, (bool, int, float, str)) or type(value).__module__.startswith("triton.language"):
             constants[used] = value
+        elif _importable(value):
+            imports[used] = f"from {value.__module__} import {value.__name__} as {used}"
+
+
+def _importable(value: Any) -> bool:
+    """Whether `value` is a function or class of a module that another process can import too."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
+        return False
+    return getattr(sys.modules.get(module), name, None) is value

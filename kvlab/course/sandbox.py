@@ -165,7 +165,7 @@ def _fault(how: str, what: str, device: str, seconds: float) -> KernelFault:
         return KernelFault("hang", f"did not end {where} within {seconds:g} s. {safe}",
                            next="look for a loop whose bound can be wrong")
     if how == "raised":
-        return KernelFault("device", f"{where}: {what}")
+        return KernelFault("device", f"{where} {what}" if what.startswith("it ") else f"raised {what}")
     reason = what if how == "broken" else f"the process ended with {what}"
     return KernelFault("crash", f"crashed {where}: {reason}. {safe}", next="check the masks and the block ids")
 

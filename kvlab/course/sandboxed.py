@@ -6,6 +6,7 @@ import faulthandler
 import importlib.util
 import os
 import pickle
+import re
 import struct
 import sys
 import tempfile
@@ -93,8 +94,19 @@ def _imported(code: Any, folder: str) -> Any:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of the error that was there first."""
-    while error.__cause__ is not None:
+    """An error in one line: where a kernel does not compile, or the first line of what was there first."""
+    while type(error).__name__ != "CompilationError" and error.__cause__ is not None:
         error = error.__cause__
+    if type(error).__name__ == "CompilationError":
+        return _uncompiled(str(error))
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+
+
+def _uncompiled(text: str) -> str:
+    """Triton says "at 3:8:", the kernel up to there, a caret, and the reason. The line and the reason are enough."""
+    found = re.match(r"at (\d+):\d+:\n(.*)\n *\^\n(.*)", text, re.DOTALL)
+    if found is None:
+        return text
+    number, source, reason = found.groups()
+    return f"it does not compile. Line {number}: {source.splitlines()[-1].strip()}. {' '.join(reason.split())[:160]}"

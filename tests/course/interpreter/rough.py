@@ -1,10 +1,12 @@
 """Kernels that ruin their process, as wild accesses ruin a CUDA context: the interpreter runs their Python as it is."""
 
+import ast
 import ctypes
 import os
 
 import triton
 import triton.language as tl
+from triton.compiler.errors import CompilationError
 
 STEP = tl.constexpr(2)
 
@@ -39,6 +41,12 @@ def hangs(source, target, n, TILE: tl.constexpr):
 @triton.jit
 def raises(source, target, n, TILE: tl.constexpr):
     tl.arange(0, 60)
+
+
+@triton.jit
+def does_not_compile(source, target, n, TILE: tl.constexpr):
+    text = "def kernel(x):\n    y = sauce + 1"
+    raise CompilationError(text, ast.parse(text).body[0].body[0].value, "NameError('sauce is not defined')")
 
 
 @triton.jit

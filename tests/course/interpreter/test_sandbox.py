@@ -83,6 +83,13 @@ def test_what_a_kernel_raises_is_told_and_the_helper_stays(sandbox):
     assert sandbox.helper.process.pid == process
 
 
+def test_a_kernel_that_does_not_compile_is_told_the_line_and_why(sandbox):
+    with pytest.raises(KernelFault) as caught:
+        launched(sandbox, rough.does_not_compile)
+    assert caught.value.kind == "device"
+    assert "it does not compile. Line 2: y = sauce + 1. NameError('sauce is not defined')" in str(caught.value)
+
+
 def test_what_a_kernel_prints_is_not_taken_for_an_answer(sandbox):
     assert not launched(sandbox, rough.prints).any()
     assert torch.equal(launched(sandbox), 2 * torch.arange(100.0))
