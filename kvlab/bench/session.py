@@ -63,7 +63,7 @@ def measure(
 
 def _obstacle(case: Case, room: float | None, spent: float, seconds: float) -> str | None:
     if spent >= seconds:
-        return f"the {seconds:g} seconds were over"
+        return f"the {seconds:g} seconds were over; compiled kernels are kept, so that another run gets further"
     if room is not None and case.room > room:
         return f"it takes up to {case.room / 2**30:.1f} GiB of device memory, and {room / 2**30:.1f} may be used"
     return None

@@ -6,6 +6,7 @@ its setting up is done by then: what is timed is the call.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, cast
@@ -22,6 +23,7 @@ from .cases import LARGEST_COPY
 from .inputs import KEY_SCALE, VALUE_SCALE, Inputs
 from .record import CONTIGUOUS, COPY, GATHER, KERNEL, SDPA
 
+IN_ORDER = 512  # tokens in a block of memory in one piece
 LARGEST_SCORES = 8 * 2**30  # bytes that torch may hold when it spells attention out
 
 
@@ -48,11 +50,18 @@ def kernel(inputs: Inputs) -> Prepared:
 
 
 def kernel_contiguous(inputs: Inputs) -> Prepared | str:
-    """Our kernel on the keys and values in one piece: each sequence is one block."""
-    if inputs.case.dtype == "fp8":
+    """Our kernel on the keys and values in one piece: large blocks, one after the other in memory.
+
+    Their size is a power of two, up to `IN_ORDER`, so that the kernel is compiled once and not for every context.
+    """
+    case = inputs.case
+    if case.dtype == "fp8":
         return "contiguous memory is measured in the type of the queries"
-    tables = torch.arange(inputs.case.batch, dtype=torch.int32, device=inputs.device)[:, None]
-    return _kernel_on(inputs, (inputs.keys, inputs.values), tables, inputs.case.bytes)
+    size = math.gcd(case.context, IN_ORDER)
+    blocks = case.context // size
+    tables = torch.arange(case.batch * blocks, dtype=torch.int32, device=inputs.device).view(case.batch, blocks)
+    pools = [rows.view(case.batch * blocks, size, *rows.shape[2:]) for rows in (inputs.keys, inputs.values)]
+    return _kernel_on(inputs, (pools[0], pools[1]), tables, case.bytes)
 
 
 def _kernel_on(inputs: Inputs, pools: tuple[Tensor, Tensor], tables: Tensor, moved: int) -> Prepared:

@@ -21,7 +21,7 @@ WHAT = {
     "write": "keys and values of new tokens go to their slots",
     "all": "all of these, in less than five minutes",
     "report": "print the tables of a stored run again",
-    "memory": "the benchmarks of the CPU: block manager, engine",
+    "memory": "the benchmarks of the CPU, which a clone carries",
 }
 ELSEWHERE = 3  # exit status: this machine cannot do it
 
