@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .attention import paged_attention
 from .backend import Backend, PagedAttention, choose_backend, register_backend
-from .blockwise import attend_blockwise, merge_partials
+from .blockwise import attend_blockwise
 from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from .merge import merge_partials
 from .plan import AttentionPlan
 from .swap import HostCache
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, cast
@@ -43,23 +44,27 @@ class Backend(NamedTuple):
     attention: PagedAttention
 
 
+Objection = Callable[[torch.device], str | None]
+
+
 class _Entry(NamedTuple):
-    objection: Callable[[torch.device], str | None]
+    objection: Objection
     load: Callable[[], PagedAttention]
+    asked: Objection
 
 
 _ENTRIES: dict[str, _Entry] = {}
 
 
 def register_backend(
-    name: str, objection: Callable[[torch.device], str | None], load: Callable[[], PagedAttention]
+    name: str, objection: Objection, load: Callable[[], PagedAttention], asked: Objection | None = None
 ) -> None:
     """Offer an implementation. `objection(device)` says in a phrase why it cannot run there, or None; `load` imports
-    it.
+    it. `asked`: the objection when it is asked for by name, if that is another.
 
     Those registered later are preferred; "torch", the first, has no objection to any device.
     """
-    _ENTRIES[name] = _Entry(objection, load)
+    _ENTRIES[name] = _Entry(objection, load, asked or objection)
 
 
 def choose_backend(device: torch.device | str = "cpu", requested: str | None = None) -> Backend:
@@ -84,10 +89,44 @@ def choose_backend(device: torch.device | str = "cpu", requested: str | None = N
 def _the_one(name: str, device: torch.device) -> Backend:
     if name not in _ENTRIES:
         raise UsageError(f'there is no implementation "{name}" of paged attention, only {", ".join(_ENTRIES)}')
-    objection = _ENTRIES[name].objection(device)
+    objection = _ENTRIES[name].asked(device)
     if objection is not None:
         raise UsageError(f"{name} was asked for but cannot run on {device}: {objection}")
     return Backend(name, f"{name}: asked for", _ENTRIES[name].load())
 
 
 register_backend("torch", lambda device: None, lambda: cast(PagedAttention, paged_attention))
+
+
+def _no_gpu(device: torch.device) -> str | None:
+    """Why Triton's kernels do not run compiled on `device`."""
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
+    if device.type != "cuda":
+        interpreter = "; its interpreter, which is slow, runs if KVLAB_BACKEND=triton asks for it"
+        return f"it needs an NVIDIA GPU{interpreter if device.type == 'cpu' else ''}"
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return "TRITON_INTERPRET=1 keeps Triton in its interpreter"
+    found = torch.cuda.get_device_capability(device)
+    return None if found >= (8, 0) else f"it needs compute capability 8.0, this GPU has {found[0]}.{found[1]}"
+
+
+def _no_interpreter(device: torch.device) -> str | None:
+    """The same when it is asked for by name: then the interpreter will do, if Triton was imported for it."""
+    objection = _no_gpu(device)
+    if objection is None or importlib.util.find_spec("triton") is None or device.type not in ("cpu", "cuda"):
+        return objection
+    from kvlab.kernels import checks, paged_decode
+
+    if checks.is_interpreted(paged_decode.paged_decode_kernel):
+        return None
+    return f"{objection.split(';')[0]}, or TRITON_INTERPRET=1 before Triton is first imported"
+
+
+def _load_triton() -> PagedAttention:
+    from . import triton_attention
+
+    return cast(PagedAttention, triton_attention.paged_attention)
+
+
+register_backend("triton", _no_gpu, _load_triton, _no_interpreter)

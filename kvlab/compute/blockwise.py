@@ -1,4 +1,4 @@
-"""Attention block by block: the online softmax, and the merging of parts that were attended apart."""
+"""Attention block by block: the online softmax."""
 
 from __future__ import annotations
 
@@ -45,16 +45,3 @@ def attend_blockwise(
         largest = higher
     output = output / total.clamp_min(torch.finfo(torch.float32).tiny).unsqueeze(-1)
     return output.flatten(0, 1), (largest + total.log()).flatten()
-
-
-def merge_partials(outputs: Tensor, lses: Tensor) -> tuple[Tensor, Tensor]:
-    """Join what the same queries found in separate parts of the keys.
-
-    outputs: `[parts, ..., value_dim]`, each normalised within its part; lses: `[parts, ...]`, the logs of the parts'
-    sums. Returns the output and log-sum-exp over all keys, as if they had been attended at once. An empty part (-inf)
-    counts for nothing whatever its output holds, and empties merge into an empty: 0 and -inf.
-    """
-    lse = torch.logsumexp(lses, 0)
-    weights = torch.exp(lses - lse.masked_fill(lse == float("-inf"), 0.0))
-    empty = (lses == float("-inf")).unsqueeze(-1)
-    return (outputs.masked_fill(empty, 0.0) * weights.unsqueeze(-1)).sum(0), lse

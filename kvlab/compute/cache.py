@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from kvlab.errors import UsageError
 from kvlab.memory import blocks_needed
+
+from .backend import choose_backend
 
 
 class LayerShape(NamedTuple):
@@ -41,14 +44,30 @@ def write_kv(key_pool: Tensor, value_pool: Tensor, key: Tensor, value: Tensor, s
     keep = slots >= 0
     if not bool(keep.all()):
         slots, key, value = slots[keep], key[keep], value[keep]
-    store(key_pool, key, slots)
-    store(value_pool, value, slots)
+    store_kv((key_pool, value_pool), (key, value), slots)
 
 
 def store(pool: Tensor, rows: Tensor, slots: Tensor) -> None:
     """`pool[slot] = row` for each token, unchecked: `slots` are int64, each in the pool, each at most once."""
     flat = pool.view(pool.shape[0] * pool.shape[1], -1)
     flat.index_copy_(0, slots, rows.detach().reshape(len(slots), flat.shape[1]).to(pool.dtype))
+
+
+def store_kv(pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor], slots: Tensor) -> None:
+    """`store` of keys and values in one go: by the Triton kernel where it is the better one, on a GPU."""
+    if pools[0].is_cuda and _kernels_run_on(pools[0].device):
+        from kvlab.kernels.write_kv import write_kv as write
+
+        key, value = rows
+        write(key.detach(), value.detach(), *pools, slots)
+        return
+    for pool, new in zip(pools, rows, strict=True):
+        store(pool, new, slots)
+
+
+@functools.cache
+def _kernels_run_on(device: torch.device) -> bool:
+    return choose_backend(device).name == "triton"
 
 
 def gather_kv(pool: Tensor, table: Sequence[int] | Tensor, length: int) -> Tensor:

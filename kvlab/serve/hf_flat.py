@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from kvlab.compute import AttentionPlan, PagedAttention, PagedCache
-from kvlab.compute.cache import store
+from kvlab.compute.cache import store_kv
 from kvlab.errors import UsageError
 
 from .batch import Batch
@@ -73,8 +73,8 @@ class FlatCache:
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
         pools = self.cache.pools_for(layer_idx, *rows)
-        for pool, new in zip(pools, rows, strict=True):
-            store(pool, new if self._keep is None else new[self._keep], self._slots)
+        new = rows if self._keep is None else (rows[0][self._keep], rows[1][self._keep])
+        store_kv(pools, new, self._slots)
         if self._expanded is None:
             return key, value
         return self._expanded.gather(pools[0]), self._expanded.gather(pools[1])
