@@ -6,6 +6,8 @@ import importlib.util
 
 import pytest
 
+import kvlab  # noqa: F401  before triton: it decides whether kernels are interpreted
+
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["test_*.py"]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-import triton.language as tl
 from hypothesis import settings
 
 from kvlab.kernels import checks
@@ -50,6 +49,7 @@ def patched_once() -> Iterator[None]:
     if not INTERPRETED:
         yield
         return
+    import triton.language as tl  # not before kvlab, which decides whether it is to interpret
     from triton.runtime import interpreter
 
     patch, running = interpreter._patch_lang, []
