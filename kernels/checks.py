@@ -48,13 +48,13 @@ def check_place(kernel: object, *tensors: Tensor | None, computes: bool = True) 
         require(found >= 89, f"float8_e4m3fn needs compute capability 8.9, this GPU has {found // 10}.{found % 10}")
 
 
-def check_pools(key_pool: Tensor, value_pool: Tensor) -> None:
-    """Two pools `[num_blocks, block_size, kv_heads, head_dim]` of one type, rows contiguous, dims up to `MAX_DIM`."""
+def check_pools(key_pool: Tensor, value_pool: Tensor, most: int = MAX_DIM) -> None:
+    """Two pools `[num_blocks, block_size, kv_heads, head_dim]` of one type, rows contiguous, dims up to `most`."""
     shapes = f"{tuple(key_pool.shape)} and {tuple(value_pool.shape)}"
     fits = key_pool.dim() == value_pool.dim() == 4 and key_pool.shape[:3] == value_pool.shape[:3]
     require(fits, f"pools are [num_blocks, block_size, kv_heads, head_dim], alike but for the last: not {shapes}")
     dims = key_pool.shape[3], value_pool.shape[3]
-    require(0 < min(dims) <= max(dims) <= MAX_DIM, f"head dims go from 1 to {MAX_DIM}, not {dims[0]} and {dims[1]}")
+    require(0 < min(dims) <= max(dims) <= most, f"head dims go from 1 to {most}, not {dims[0]} and {dims[1]}")
     require(0 not in key_pool.shape, f"the pools have no room: {shapes}")
     one_type = key_pool.dtype == value_pool.dtype
     require(one_type, f"keys and values have one type, not {key_pool.dtype} and {value_pool.dtype}")

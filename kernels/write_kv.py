@@ -105,7 +105,7 @@ def write_kv(
     scales = [scale for scale in (key_scale, value_scale) if isinstance(scale, Tensor)]
     converts = key.dtype != key_pool.dtype
     checks.check_place(write_kv_kernel, key, value, key_pool, value_pool, slots, *scales, computes=converts)
-    checks.check_pools(key_pool, value_pool)
+    checks.check_pools(key_pool, value_pool, most=8192)  # a latent of MLA is wider than attention's heads
     kv_heads, key_dim, value_dim = *key_pool.shape[2:], value_pool.shape[3]
     rows = tuple(key.shape), tuple(value.shape)
     fits = rows == ((len(slots), kv_heads, key_dim), (len(slots), kv_heads, value_dim)) and key.dtype == value.dtype

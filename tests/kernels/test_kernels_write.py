@@ -66,6 +66,14 @@ def test_keys_and_pools_may_be_views_of_something_larger():
         assert all(torch.equal(bits(together[:, i]), bits(expected[i])) for i in range(2))
 
 
+def test_the_latents_of_mla_are_written_though_attention_could_not_read_them():
+    found, expected = (pools(3, 4, 1, 576, 64) for _ in range(2))
+    new, slots = rows(3, 1, 576, 64), torch.tensor([2, -1, 9], device=DEVICE)
+    write_kv(*new, *found, slots)
+    compute.write_kv(*expected, *new, slots)
+    assert all(torch.equal(bits(a), bits(b)) for a, b in zip(found, expected, strict=True))
+
+
 def test_numbers_are_rounded_to_the_type_of_the_pool():
     found, expected = (pools(4, 4, 2, 16, 16, dtype=torch.float16) for _ in range(2))
     new, slots = rows(5, 2, 16, 16), torch.arange(3, 8, device=DEVICE)
