@@ -22,6 +22,7 @@ from .sampling import Sampling
 
 BLOCK_SIZE = 16
 DEFAULT_NEW_TOKENS = 256  # when the caller names no limit
+MOST_AT_ONCE = 256  # answers to one prompt
 SHIPPED = Path(kvlab.__file__).parent / "models"
 
 
@@ -92,7 +93,9 @@ def _engine(
     if max_new_tokens is None:
         max_new_tokens = int(max(1, min(DEFAULT_NEW_TOKENS, room - len(ids))))
     most = int(max(1, min(len(ids) + max_new_tokens, room)))  # the engine refuses more: no memory is asked for it
-    return Engine(model, max(1, branches) * blocks_needed(most, BLOCK_SIZE), BLOCK_SIZE), max_new_tokens
+    branches = min(max(1, branches), MOST_AT_ONCE)
+    engine = Engine(model, branches * blocks_needed(most, BLOCK_SIZE), BLOCK_SIZE, max_running=MOST_AT_ONCE)
+    return engine, max_new_tokens
 
 
 def answers(

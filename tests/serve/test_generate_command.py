@@ -54,6 +54,18 @@ def test_the_same_seed_gives_the_same_answer_and_another_another(folder, capsys)
     assert first == said(capsys, *ask, "--seed", 1) != said(capsys, *ask, "--seed", 2)
 
 
+def test_several_answers_are_numbered_and_a_search_with_beams_finds_what_transformers_finds(folder, capsys):
+    ask = ["hello", "--model", folder, "--max-new-tokens", 12]
+    lines = said(capsys, *ask, "--n", 3, "--temperature", 1.5, "--seed", 1, "--top-k", 90).splitlines()
+    assert lines[0].startswith("1: ") and any(line.startswith("3: ") for line in lines)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), load(str(folder))[1]
+    ids = torch.tensor([tokenizer("hello")["input_ids"]])
+    found = model.generate(ids, max_new_tokens=12, do_sample=False, num_beams=3, num_return_sequences=2)
+    texts = [tokenizer.decode(answer[ids.shape[1] :], skip_special_tokens=True) for answer in found]
+    assert said(capsys, *ask, "--beams", 3) == texts[0] + "\n"
+    assert said(capsys, *ask, "--beams", 3, "--n", 2) == f"1: {texts[0]}\n2: {texts[1]}\n"
+
+
 def test_a_prompt_can_come_from_the_standard_input_and_the_default_length_stops_at_the_models(
     folder, capsys, monkeypatch
 ):
@@ -94,6 +106,13 @@ def test_what_cannot_be_done_is_said_in_a_sentence(folder, capsys):
         (["hi", "--model", str(folder), "--max-new-tokens", str(10**12)], "positions of the model, and there are 256"),
         (["hi", "--model", str(folder), "--temperature", "-1"], "cannot be negative"),
         (["", "--model", str(folder)], "at least 1 token"),
+        (["hi", "--model", str(folder), "--n", "0", "--temperature", "1"], "n is at least 1"),
+        (["hi", "--model", str(folder), "--n", "2"], "greedy answers would all be the same"),
+        (["hi", "--model", str(folder), "--n", str(10**12), "--temperature", "1"], "at most 256 may run"),
+        (["hi", "--model", str(folder), "--beams", "0"], "at least 2 beams"),
+        (["hi", "--model", str(folder), "--beams", "2", "--n", "3"], "returns 1 to as many, not 2 and 3"),
+        (["hi", "--model", str(folder), "--beams", "2", "--temperature", "1"], "a beam search does not sample"),
+        (["hi", "--model", str(folder), "--seed", "-1"], "a seed is a whole number from 0 on"),
     ):
         assert main(["generate", *arguments]) == 1
         captured = capsys.readouterr()
