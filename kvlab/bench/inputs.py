@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,7 +73,7 @@ class Inputs:
         return torch.empty(shape, dtype=dtype, device=self.device), torch.empty(shape, dtype=dtype, device=self.device)
 
     @property
-    def scales(self) -> dict[str, float]:
+    def scales(self) -> dict[str, Any]:
         """The keyword arguments with the scales of FP8 pools; none for others."""
         return {"key_scale": KEY_SCALE, "value_scale": VALUE_SCALE} if self.case.dtype == "fp8" else {}
 
