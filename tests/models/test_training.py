@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -14,12 +15,15 @@ from kvlab.models import courier_path
 from kvlab.models.training.answers import Answer
 from kvlab.models.training.batches import IGNORED, batches, encode
 from kvlab.models.training.conversations import DRILLS, TOPICS, chats
+from kvlab.models.training.fields import fields
 from kvlab.models.training.grammar import Turn, say
 from kvlab.models.training.long import GROWING
 from kvlab.models.training.measure import claims, facts_right, sentences, shape, well_formed
+from kvlab.models.training.orders import draw_order
 from kvlab.models.training.recipe import Recipe
 from kvlab.models.training.tokenizer import learn, wrapped
 from kvlab.models.training.train import train
+from kvlab.models.training.unseen import FORTY, needed
 
 SMALL = Recipe(3, seed=7, batch_tokens=1024, muon_rate=0.02, adam_rate=0.005, decay=2, early=1, compile=False)
 
@@ -59,11 +63,42 @@ def test_a_drill_asks_only_for_single_facts():
 
 
 def test_a_note_is_answered_by_a_line_of_its_few_or_by_what_stands_behind_the_label():
-    for chat in [*islice(chats(8, notes=1.0), 200), *islice(chats(8, notes=1.0, hard=2), 200)]:
+    for chat in [*islice(chats(8, notes=1.0), 200), *islice(chats(8, notes=1.0, hard=3), 200)]:
         lines = chat.system.split("\n")
         assert 2 <= len(lines) <= 9
         answers = [part for turn in chat.turns for part in turn.answer.split("\n")]
         assert all(any(line.endswith(part) for line in lines) for part in answers)
+
+
+def test_a_yes_or_a_no_about_an_allergen_answers_the_question_that_was_asked_in_every_wording():
+    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=3), 500) for turn in chat.turns]
+    turns = [turn for turn in drawn if turn.kind == "allergy"]
+    assert len(turns) > 500
+    eating = re.compile(r"\b(eat|safe|okay|fine|all right|have the|serve|give them|something to have)\b")
+    for turn in turns:
+        if turn.answer.startswith("Yes"):
+            assert not eating.search(turn.question.lower()), turn
+        if turn.answer.startswith(("No, the", "Better not", "Please do not eat it:")) and "contains" in turn.answer:
+            assert not re.match(r"(does|is there|are there) ", turn.question.lower()), turn
+
+
+def test_blurred_and_shortened_questions_still_name_what_they_are_about():
+    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=3), 300) for turn in chat.turns]
+    asked = [turn for turn in drawn if turn.kind in ("missing", "cold") and "euros" in turn.answer]
+    assert len(asked) > 200
+    assert all(turn.facts[0].split(" for the ")[-1].lower() in turn.question.lower() for turn in asked)
+
+
+def test_what_counts_as_complete_is_in_every_answer_that_the_generator_writes():
+    r = Random(3)
+    for _ in range(400):
+        order = draw_order(r)
+        item = r.choice(order.items)
+        for kind in FORTY:
+            facts = [topic for topic in TOPICS if topic.kind == kind and topic.fits(order)]
+            for topic in facts:
+                written = topic.turn(r, fields(order, item)).answer
+                assert all(fact in written for fact in needed(kind, order, item, "egg")), (kind, written)
 
 
 def test_say_picks_alternatives_inside_alternatives():
@@ -84,9 +119,13 @@ def test_batches_stay_within_their_tokens(tokenizer):
         assert ids.shape == targets.shape and ids.numel() <= 2048
 
 
-def test_learning_the_tokenizer_again_gives_the_file_that_ships(tmp_path: Path):
-    wrapped(learn()).save_pretrained(tmp_path)
-    assert (tmp_path / "tokenizer.json").read_bytes() == (courier_path() / "tokenizer.json").read_bytes()
+def test_learning_the_tokenizer_twice_gives_the_same_bytes_and_one_as_large_as_that_which_ships(tmp_path: Path, tokenizer):
+    for name in ("once", "twice"):
+        wrapped(learn()).save_pretrained(tmp_path / name)
+    once, twice = ((tmp_path / name / "tokenizer.json").read_bytes() for name in ("once", "twice"))
+    assert once == twice
+    again = AutoTokenizer.from_pretrained(tmp_path / "once")
+    assert len(again) == len(tokenizer) and again.chat_template == tokenizer.chat_template
 
 
 def test_two_trainings_with_one_seed_give_the_same_bytes(tmp_path: Path, tokenizer):

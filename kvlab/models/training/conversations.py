@@ -12,11 +12,12 @@ from kvlab.models.training.fields import fields
 from kvlab.models.training.grammar import Topic, Turn, say
 from kvlab.models.training.howto import HOWTO, OTHER
 from kvlab.models.training.long import GROWING
+from kvlab.models.training.more_wordings import ASIDES, SHORT, STILL_MORE, STRAY, YET_MORE
 from kvlab.models.training.notes import draw_notes
 from kvlab.models.training.orders import DELIVERED, Order, draw_order, instructions
 from kvlab.models.training.situations import SITUATIONS
 from kvlab.models.training.wordings import MORE
-from kvlab.models.training.words import ALLERGENS
+from kvlab.models.training.words import ALLERGENS, DISHES
 
 TOPICS = (*FACTS, *SITUATIONS, *HOWTO, *OTHER)
 #: how often customers ask what: mostly for short answers, with a long tail
@@ -34,8 +35,18 @@ _HARD = _EASY | {
 _HARDER = _EASY | {
     "address": 4, "price": 5, "where": 4, "missing": 4, "move": 2, "itemised": 3, "allergy": 6, "items": 2,
 }
-DRILLS = (_EASY, _HARD, _HARDER)
+_HARDEST = {
+    "price": 3, "allergens": 4, "allergy": 9, "missing": 6, "missing two": 2, "absent": 3, "itemised": 3, "report": 1,
+    "how to": 3, "where": 3, "courier": 3, "address": 1, "cold": 2, "cancel": 1, "late": 2, "count": 2, "items": 2,
+}
+_LAST = {
+    "price": 4, "allergens": 5, "allergy": 10, "missing": 4, "missing two": 1, "absent": 1, "itemised": 2, "report": 1,
+    "how to": 4, "where": 3, "courier": 3, "address": 3, "cold": 3, "cancel": 1, "late": 3, "count": 3, "items": 3,
+    "restaurant": 2, "total": 3, "promo": 2, "when": 2,
+}
+DRILLS = (_EASY, _HARD, _HARDER, _HARDEST, _LAST)
 COMPLAINTS = ("missing", "cold", "letter", "refund")
+DISH = re.compile("|".join(sorted(DISHES, key=len, reverse=True)))
 _NO_ORDER = (
     "[I cannot see an order in this chat|There is no order in this chat]. "
     "[Please open the order and ask again.|Open the order in the app and write to me from there.]"
@@ -58,6 +69,24 @@ class Chat:
         return rows
 
 
+def _surrounded(r: Random, question: str) -> str:
+    """A question with something before or after it that does not change it."""
+    aside = r.choice(ASIDES)
+    if r.random() < 0.5:
+        return f"{question.rstrip('.')}{r.choice((', ', '. ', ' '))}{aside}"
+    return f"{aside}{r.choice((', ', '. ', ': '))}{question}"
+
+
+def _shortened(r: Random, question: str) -> str:
+    """`I'm` for `I am`, and now and then in small letters or without its last mark."""
+    if r.random() < 0.6:
+        for whole, short in SHORT:
+            question = question.replace(whole, short)
+    if r.random() < 0.25:
+        question = question.lower()
+    return question.rstrip(".?") if r.random() < 0.3 else question
+
+
 def _typed(r: Random, question: str) -> str:
     """A question as people type it: at times with a greeting, in small letters, or without its last mark."""
     if r.random() < 0.12:
@@ -69,21 +98,47 @@ def _typed(r: Random, question: str) -> str:
     return question
 
 
-def _reworded(r: Random, turn: Turn, topic: Topic | None, f: dict[str, str]) -> Turn:
-    """Half the time the question in the looser words of the last stage."""
-    asked = turn.question
-    what = next((word for word in re.findall(r"\w+", asked) if word in ALLERGENS), "")
-    key = turn.kind
-    if key == "allergy":
-        key += ", anything" if f["dish"] not in asked else ", to eat" if "eat" in asked else ", yes or no"
+def _key(turn: Turn, f: dict[str, str]) -> str:
+    """What its looser wordings are listed under: yes-or-no answers depend on how they were asked for."""
+    if turn.kind != "allergy":
+        return turn.kind
+    if f["dish"] not in turn.question:
+        return "allergy, anything"
+    return "allergy, to eat" if re.search(r"\beat\b", turn.question) else "allergy, yes or no"  # and not "wheat"
+
+
+def _reworded(r: Random, turn: Turn, topic: Topic | None, f: dict[str, str], loose: int) -> Turn:
+    """Half the time or more the question in the looser words of the later stages."""
+    key = _key(turn, f)
     more = topic.more if topic and topic.more else MORE.get(key, ())
-    if not more or r.random() < 0.5 or " and the " in asked:
+    if loose > 1:
+        more = (*more, *(topic.still_more if topic and topic.still_more else STILL_MORE.get(key, ())))
+    if loose > 2:
+        more = (*more, *YET_MORE.get(key, ()))
+    if not more or r.random() < (0.3 if loose > 1 else 0.5) or len(DISH.findall(turn.question)) > 1:
         return turn
-    return replace(turn, question=say(r, r.choice(more), f | {"what": what}))
+    what = next((word for word in re.findall(r"\w+", turn.question) if word in ALLERGENS), "")
+    dish = next((name for name in DISHES if turn.kind == "absent" and name in turn.question), f["dish"])
+    return replace(turn, question=say(r, r.choice(more), f | {"what": what, "dish": dish}))
 
 
-def draw_turn(r: Random, order: Order, kinds: dict[str, int], loose: bool = False) -> Turn:
-    """A question about `order` of a kind drawn by the weights `kinds`, and its answer. `loose`: in more wordings."""
+def _blurred(r: Random, question: str, order: Order) -> str:
+    """One word in four or five dropped, replaced or preceded by a stray one; what the order holds stays as it is."""
+    words = question.split(" ")
+    if len(words) < 4:
+        return question
+    kept = {"allergy", "allergic", *re.findall(r"\w+", " ".join((str(order), *ALLERGENS, *DISHES)))}
+    for place in r.sample(range(len(words)), max(1, len(words) // 5)):
+        if re.sub(r"\W", "", words[place]) not in kept:
+            words[place] = r.choice(("", r.choice(STRAY), f"{r.choice(STRAY)} {words[place]}"))
+    return " ".join(word for word in words if word)
+
+
+def draw_turn(r: Random, order: Order, kinds: dict[str, int], loose: int = 0) -> Turn:
+    """A question about `order` of a kind drawn by the weights `kinds`, and its answer.
+
+    `loose` 1: in more wordings; 2: in still more, and blurred; 3: in yet more, and with asides.
+    """
     while True:
         kind = r.choices(tuple(kinds), tuple(kinds.values()))[0]
         f = fields(order, r.choice(order.items))
@@ -93,9 +148,12 @@ def draw_turn(r: Random, order: Order, kinds: dict[str, int], loose: bool = Fals
         topic = r.choice(choices) if choices else None
         turn = GROWING[kind](r, order, f) if kind in GROWING else topic.turn(r, f) if topic else None
         if turn:
-            turn = _reworded(r, turn, topic, f) if loose else turn
+            turn = _reworded(r, turn, topic, f, loose) if loose else turn
+            asked = _blurred(r, turn.question, order) if loose > 1 and r.random() < 0.3 else turn.question
+            asked = _surrounded(r, asked) if loose > 2 and r.random() < 0.25 else asked
+            asked = _shortened(r, asked) if loose > 1 and r.random() < 0.5 else asked
             answer = say(r, turn.answer)  # an empty field leaves a doubled space behind
-            return Turn(turn.kind, _typed(r, turn.question), answer, turn.facts)
+            return Turn(turn.kind, _typed(r, asked), answer, turn.facts)
 
 
 def _without_order(r: Random) -> Chat:
@@ -106,7 +164,7 @@ def _without_order(r: Random) -> Chat:
     return Chat(instructions(r, None), (turn,), None)
 
 
-def draw_chat(r: Random, held_out: bool = False, drills: dict[str, int] | None = None, loose: bool = False) -> Chat:
+def draw_chat(r: Random, held_out: bool = False, drills: dict[str, int] | None = None, loose: int = 0) -> Chat:
     """A conversation of one to eight questions (held out: five). A drill asks for many single facts in a row."""
     if not held_out and not drills and r.random() < 0.04:
         return _without_order(r)
@@ -121,7 +179,8 @@ def chats(
 ) -> Iterator[Chat]:
     """Conversations without end: the same for the same seed on every machine. `drills`, `notes`: shares of those.
 
-    `hard` 1, 2: notes mix names and labels, drills ask for what is copied wrong most often. 2: also in looser words.
+    `hard` 1, 2, 3: notes mix names and labels, drills ask for what is copied wrong most often. 2: also in looser words.
+    3, 4: in looser ones still, some of them blurred or with an aside.
     """
     r = Random(seed)
     while True:
@@ -130,6 +189,6 @@ def chats(
             system, turns = draw_notes(r, hard)
             yield Chat(system, turns, None)
         elif kind < notes + drills:
-            yield draw_chat(r, held_out, DRILLS[hard], hard > 1)
+            yield draw_chat(r, held_out, DRILLS[hard], max(0, hard - 1))
         else:
-            yield draw_chat(r, held_out, loose=hard > 1)
+            yield draw_chat(r, held_out, loose=max(0, hard - 1))

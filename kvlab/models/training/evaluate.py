@@ -13,24 +13,14 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from kvlab.models import courier_path
-from kvlab.models.training import trace
+from kvlab.models.training import trace, unseen
 from kvlab.models.training.answers import answer
 from kvlab.models.training.card import card
 from kvlab.models.training.conversations import Chat, chats, draw_chat
 from kvlab.models.training.measure import lengths, perplexity, summary
-from kvlab.models.training.orders import INTRO, draw_order
 
 TEMPERATURE = 0.8
 Figures = dict[str, Any]
-#: questions in words that the generator cannot write; {fields} are those of the order they are asked about
-UNSEEN = (
-    "Who is riding over with my dinner?",
-    "It has been ages. Where did my order end up?",
-    "The {dish} never made it into the bag.",
-    "My son cannot have {allergen}. Is the {dish} all right for him?",
-    "How would I put another card into the app?",
-    "Please put together a complete report about what I ordered.",
-)
 
 
 def held_out_chats(count: int, seed: int) -> list[Chat]:
@@ -48,20 +38,6 @@ def measured(model: Any, tokenizer: Any, held_out: list[Chat], temperature: floa
     """The model's answers to the last question of each chat, summed up."""
     answers = answer(model, tokenizer, requests(held_out), temperature, seed)
     return summary([chat.turns[-1] for chat in held_out], [chat.system for chat in held_out], answers)
-
-
-def unseen(model: Any, tokenizer: Any, seed: int = 23) -> list[dict[str, str]]:
-    """The six questions about six held-out orders, each answered greedily and sampled."""
-    r = Random(seed)
-    rows = []
-    for question in UNSEEN:
-        order = draw_order(r, held_out=True)
-        item = order.items[0]
-        asked = question.format(dish=item.dish, allergen=(*item.contains, "nuts")[0])
-        chat = [{"role": "system", "content": f"{INTRO}\n{order}"}, {"role": "user", "content": asked}]
-        greedy, sampled = (answer(model, tokenizer, [chat], heat, seed)[0].text for heat in (0.0, TEMPERATURE))
-        rows.append({"order": str(order), "question": asked, "greedy": greedy, "sampled": sampled})
-    return rows
 
 
 def measure(folder: Path, count: int, seed: int) -> tuple[Figures, Figures]:
@@ -83,7 +59,10 @@ def measure(folder: Path, count: int, seed: int) -> tuple[Figures, Figures]:
         },
         "greedy": measured(model, tokenizer, held_out, 0.0, seed),
         "sampled": measured(model, tokenizer, held_out, TEMPERATURE, seed),
-        "unseen": unseen(model, tokenizer),
+        "unseen": unseen.six(model, tokenizer, TEMPERATURE),
+        "unseen_shares": {
+            name: unseen.complete(model, tokenizer, heat) for name, heat in (("greedy", 0.0), ("sampled", TEMPERATURE))
+        },
         "trace": {
             "prompts": lengths([request.prompt for request in drawn]),
             "answers": lengths([request.answer for request in drawn]),

@@ -42,6 +42,7 @@ class Topic:
     late: bool | None = None
     promo: bool | None = None
     more: tuple[str, ...] = ()
+    still_more: tuple[str, ...] = ()
 
     def fits(self, order: Order) -> bool:
         """Whether the order is in the state this topic is about."""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from kvlab.models.training.grammar import Topic
+from kvlab.models.training.more_wordings import STILL_MORE, STILL_MORE_GUIDES, YET_MORE
 from kvlab.models.training.wordings import MORE_GUIDES
 
 _NOTE = "[That is all it takes.|If something looks different on your phone, update the app first.|Write again if you get stuck, and I go through it with you.|]"
 
 # what is asked -> (ways to name it, an opening, the steps, a closing remark)
-_GUIDES: dict[str, tuple[str, str, tuple[str, ...], str]] = {
+GUIDES: dict[str, tuple[str, str, tuple[str, ...], str]] = {
     "address": ("[change|add|edit] [an|my] address", "You can keep several addresses in your account.",
                 ("Open the app and tap your name.", "Choose Addresses.", "Tap the address you want to change, or the plus sign for a new one.", "Type the street and the number[, and add a note for the courier if the door is hard to find|].", "Tap Save."),
                 "An order that is on the way keeps its old address."),
@@ -59,8 +60,9 @@ _MORE = ("[How do|How can|How should|Where do|Where can] I {what}?", "[I would l
          "[Where in the app|In which menu] [can|do] I {what}?", "[I do not know|I cannot find out] how to {what}.")
 HOWTO = tuple(
     Topic("how to", (f"How [do|can] I {what}?", f"[Can|Could] you [tell me|explain] how to {what}?", f"[How to|I want to] {what}.", f"[Explain|Show me] how to {what}[, please|].", f"What [do I have to|must I] do to {what}?"),
-          tuple(_answer(opening, steps, closing, shape) for shape in _SHAPES), more=tuple(ask.replace("{what}", f"[{MORE_GUIDES[key]}|{what}]") for ask in _MORE))
-    for key, (what, opening, steps, closing) in _GUIDES.items()
+          tuple(_answer(opening, steps, closing, shape) for shape in _SHAPES), more=tuple(ask.replace("{what}", f"[{MORE_GUIDES[key]}|{what}]") for ask in _MORE),
+          still_more=tuple(ask.replace("{what}", f"[{STILL_MORE_GUIDES[key]}|{MORE_GUIDES[key]}|{what}]") for ask in (*_MORE, *STILL_MORE["how to"], *YET_MORE["how to"])))
+    for key, (what, opening, steps, closing) in GUIDES.items()
 )
 
 _ONLY = "[I can only help with your order|I only know about food orders|That is not something I know]. [Is there anything about order {number} I can do for you?|Ask me about order {number}.|]"

@@ -87,9 +87,10 @@ def _one_dish(r: Random, f: dict[str, str], inside: bool) -> Turn:
     asked = r.randrange(2)
     ask = (("[Does|Would] the {dish} [contain|have] {what}?", "Is there [any |]{what} in the {dish}?"),
            ("I am allergic to {what}. [Can I eat|Is it safe to eat|Is it all right to eat] the {dish}?", "[Can|Could] I eat the {dish} with [my|a] {what} allergy?"))[asked]
-    reply = (("[No, the|The] {dish} has no {what}[ according to the order|]. [If you are very sensitive, please call the restaurant.|]", "[Yes, the|The] {dish} contains {what}. [Please do not eat it if you are allergic.|]"),
-             ("[According to the order, the|The] {dish} has no {what}[, so you can eat it|]. [If you are very sensitive, please call the restaurant.|]", "[Please do not eat it: the|Better not, the|No, the] {dish} contains {what}."))[asked][inside]
-    return Turn("allergy", say(r, r.choice(ask), f), say(r, reply, f), ((f"contains {f['what']}" if inside else f"no {f['what']}"), f["dish"]))
+    # What it contains is copied first, so that the verdict can be read off the sentence itself.
+    reply = (("The {dish} {contains}, so [there is|it has] no {what}[ in it|]. [If you are very sensitive, please call the restaurant.|]", "[Yes: the|The] {dish} {contains}, so there is {what} in it. [Please do not eat it if you are allergic.|]"),
+             ("The {dish} {contains}, so no {what}[: you can eat it|]. [If you are very sensitive, please call the restaurant.|]", "[Better not: the|The] {dish} {contains}, so there is {what} in it. [Please do not eat it.|]"))[asked][inside]
+    return Turn("allergy", say(r, r.choice(ask), f), say(r, reply, f), ((f"there is {f['what']}" if inside else f"no {f['what']}"), f["dish"]))
 
 
 def allergy(r: Random, order: Order, f: dict[str, str]) -> Turn:

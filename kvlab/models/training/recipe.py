@@ -20,7 +20,7 @@ class Recipe:
     early_drills: float = 0.04
     late_notes: float = 0.1
     late_drills: float = 0.3
-    hard: int = 0  # 1, 2: any name behind any label in notes, drills on what goes wrong; 2: also looser questions
+    hard: int = 0  # 1: any name behind any label in notes, drills on what goes wrong; 2 to 4: also looser questions
     warmup: int = 60
     width: int = 128
     layers: int = 4
@@ -41,5 +41,13 @@ STAGES = (
     Recipe(
         steps=1800, seed=9, batch_tokens=4096, muon_rate=0.02, adam_rate=0.005, decay=1800,
         hard=2, late_notes=0.5, late_drills=0.25,
+    ),
+    Recipe(
+        steps=3000, seed=10, batch_tokens=4096, muon_rate=0.02, adam_rate=0.005, decay=3000,
+        hard=3, late_notes=0.3, late_drills=0.35,
+    ),
+    Recipe(
+        steps=2400, seed=11, batch_tokens=4096, muon_rate=0.02, adam_rate=0.005, decay=2400,
+        hard=4, late_notes=0.2, late_drills=0.4,
     ),
 )
