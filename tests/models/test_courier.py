@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_answers_and_another_seed_does_not(courier,
 
 def test_answers_about_unseen_orders_contain_their_facts(held_out, greedy, sampled):
     turns = [chat.turns[-1] for chat in held_out]
-    for answers, least in ((greedy, 0.85), (sampled, 0.8)):
+    for answers, least in ((greedy, 0.9), (sampled, 0.85)):
         right, count = facts_right(turns, answers)
         assert count > 100 and right / count >= least
 
@@ -123,8 +123,23 @@ def test_the_greedy_answers_of_the_card_come_out_again(courier):
     assert [row["greedy"] for row in six(*courier, TEMPERATURE)] == [row["greedy"] for row in FIGURES["unseen"]]
 
 
+def test_the_card_names_what_is_wrong_in_its_report():
+    *_, report = FIGURES["unseen"]
+    lines = re.findall(r"\d x (.+), \d+ euros.* \((.+)\)", report["order"])
+    right = {dish: inside.replace(", ", " and ") if inside.count(",") < 2 else inside for dish, inside in lines}
+    said = re.findall(r"\d x (.+), \d+ euros.*\. It contains (.+)\.", report["greedy"])
+    wrong = [dish for dish, told in said if right[dish] != told]
+    assert len(said) == len(lines)
+    assert all(f"the {dish} contains {right[dish]}, not " in card(FIGURES) for dish in wrong)
+
+
+def test_most_answers_to_questions_that_the_generator_did_not_write_are_complete():
+    for share in FIGURES["unseen_shares"].values():
+        assert sum(row["complete"] for row in share.values()) / sum(row["all"] for row in share.values()) > 0.65
+
+
 def test_the_questions_of_the_card_are_never_asked_in_training():
-    asked = {turn.question.lower() for chat in islice(chats(5, drills=0.3, hard=3), 6000) for turn in chat.turns}
+    asked = {turn.question.lower() for chat in islice(chats(5, drills=0.3, hard=4), 6000) for turn in chat.turns}
     parts = [max(re.split(r"\{\w+\}", question), key=len).strip().lower() for question in SIX]
     assert not [question for question in asked if any(part.rstrip("?.") in question for part in parts)]
 

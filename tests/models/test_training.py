@@ -63,7 +63,7 @@ def test_a_drill_asks_only_for_single_facts():
 
 
 def test_a_note_is_answered_by_a_line_of_its_few_or_by_what_stands_behind_the_label():
-    for chat in [*islice(chats(8, notes=1.0), 200), *islice(chats(8, notes=1.0, hard=3), 200)]:
+    for chat in [*islice(chats(8, notes=1.0), 200), *islice(chats(8, notes=1.0, hard=4), 200)]:
         lines = chat.system.split("\n")
         assert 2 <= len(lines) <= 9
         answers = [part for turn in chat.turns for part in turn.answer.split("\n")]
@@ -71,7 +71,7 @@ def test_a_note_is_answered_by_a_line_of_its_few_or_by_what_stands_behind_the_la
 
 
 def test_a_yes_or_a_no_about_an_allergen_answers_the_question_that_was_asked_in_every_wording():
-    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=3), 500) for turn in chat.turns]
+    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=4), 500) for turn in chat.turns]
     turns = [turn for turn in drawn if turn.kind == "allergy"]
     assert len(turns) > 500
     eating = re.compile(r"\b(eat|safe|okay|fine|all right|have the|serve|give them|something to have)\b")
@@ -83,7 +83,7 @@ def test_a_yes_or_a_no_about_an_allergen_answers_the_question_that_was_asked_in_
 
 
 def test_blurred_and_shortened_questions_still_name_what_they_are_about():
-    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=3), 300) for turn in chat.turns]
+    drawn = [turn for chat in islice(chats(9, drills=1.0, hard=4), 300) for turn in chat.turns]
     asked = [turn for turn in drawn if turn.kind in ("missing", "cold") and "euros" in turn.answer]
     assert len(asked) > 200
     assert all(turn.facts[0].split(" for the ")[-1].lower() in turn.question.lower() for turn in asked)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvlab.models.training.orders import listed
+
 _HEAD = """---
 license: apache-2.0
 language: en
@@ -129,9 +131,23 @@ def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() + ("  " if line else "") for line in text.split("\n"))
 
 
+def _slips(row: dict[str, str]) -> list[str]:
+    """Lines about an item, in a report's greedy answer, that do not agree with the order."""
+    parts = (line.removeprefix("1 x ").partition(" (") for line in row["order"].split("\n") if line.endswith(")"))
+    contains = {name.split(",")[0].split(" x ")[-1]: listed(inside.rstrip(")").split(", ")) for name, _, inside in parts}
+    said = (line.partition(". It contains ") for line in row["greedy"].split("\n") if ". It contains " in line)
+    pairs = ((head.split(" x ")[-1].split(",")[0], told.rstrip(".")) for head, _, told in said)
+    return [f"the {dish} contains {contains[dish]}, not {told}" for dish, told in pairs if contains.get(dish) != told]
+
+
 def _unseen(m: dict[str, Any]) -> str:
     parts = [f"**{row['question']}**\n\n```\n{row['order']}\n```\n\nGreedy:\n\n{_quoted(row['greedy'])}\n\nSampled (T = 0.8):\n\n{_quoted(row['sampled'])}\n" for row in m["unseen"]]
-    return "## Six questions it has not seen\n\nNeither the orders nor these wordings occur in its training. They were settled before its last stage. Verbatim:\n\n" + "\n".join(parts)
+    return "## Six questions it has not seen\n\nNeither the orders nor these wordings occur in its training. They were settled before its last stages. Verbatim:\n\n" + "\n".join(parts) + _wrong(m)
+
+
+def _wrong(m: dict[str, Any]) -> str:
+    slips = [slip for row in m["unseen"] for slip in _slips(row)]
+    return f"\nWrong in the greedy report: {'; '.join(slips)}. Allergens of one dish can slip into the next.\n" if slips else ""
 
 
 def _forty(m: dict[str, Any]) -> str:
