@@ -140,8 +140,9 @@ def test_most_answers_to_questions_that_the_generator_did_not_write_are_complete
 
 def test_the_questions_of_the_card_are_never_asked_in_training():
     asked = {turn.question.lower() for chat in islice(chats(5, drills=0.3, hard=4), 6000) for turn in chat.turns}
-    parts = [max(re.split(r"\{\w+\}", question), key=len).strip().lower() for question in SIX]
-    assert not [question for question in asked if any(part.rstrip("?.") in question for part in parts)]
+    forms = [re.compile(re.sub(r"\\{\w+\\}", "[a-z ]+", re.escape(question.lower().rstrip("?.")))) for question in SIX]
+    assert forms[2].search("the mango lassi never made it into the bag")
+    assert not [question for question in asked if any(form.search(question) for form in forms)]
 
 
 def test_the_trace_has_the_form_of_a_kvlab_trace_and_real_spread():

@@ -85,7 +85,7 @@ def test_a_yes_or_a_no_about_an_allergen_answers_the_question_that_was_asked_in_
 def test_blurred_and_shortened_questions_still_name_what_they_are_about():
     drawn = [turn for chat in islice(chats(9, drills=1.0, hard=4), 300) for turn in chat.turns]
     asked = [turn for turn in drawn if turn.kind in ("missing", "cold") and "euros" in turn.answer]
-    assert len(asked) > 200
+    assert len(asked) > 100
     assert all(turn.facts[0].split(" for the ")[-1].lower() in turn.question.lower() for turn in asked)
 
 

@@ -142,7 +142,7 @@ def _slips(row: dict[str, str]) -> list[str]:
 
 def _unseen(m: dict[str, Any]) -> str:
     parts = [f"**{row['question']}**\n\n```\n{row['order']}\n```\n\nGreedy:\n\n{_quoted(row['greedy'])}\n\nSampled (T = 0.8):\n\n{_quoted(row['sampled'])}\n" for row in m["unseen"]]
-    return "## Six questions it has not seen\n\nNeither the orders nor these wordings occur in its training. They were settled before its last stages. Verbatim:\n\n" + "\n".join(parts) + _wrong(m)
+    return "## Six questions it has not seen\n\nNeither the orders nor these wordings occur in its training. They were settled before its last stages; the one\nabout an allergy comes close to words of stage 5, and the forty below say more. Verbatim:\n\n" + "\n".join(parts) + _wrong(m)
 
 
 def _wrong(m: dict[str, Any]) -> str:
