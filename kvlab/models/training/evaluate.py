@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from kvlab.memory import Trace
 from kvlab.models import courier_path
 from kvlab.models.training import trace, unseen
 from kvlab.models.training.answers import answer
@@ -40,7 +41,7 @@ def measured(model: Any, tokenizer: Any, held_out: list[Chat], temperature: floa
     return summary([chat.turns[-1] for chat in held_out], [chat.system for chat in held_out], answers)
 
 
-def measure(folder: Path, count: int, seed: int) -> tuple[Figures, Figures]:
+def measure(folder: Path, count: int, seed: int) -> tuple[Figures, Trace]:
     """`(measurements, trace)` of the model in `folder`, over `count` held-out requests."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     load = AutoModelForCausalLM.from_pretrained
