@@ -6,6 +6,7 @@ from .attention import paged_attention
 from .backend import Backend, PagedAttention, choose_backend, register_backend
 from .blockwise import attend_blockwise
 from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from .lab_kernels import Kernels
 from .merge import merge_partials
 from .plan import AttentionPlan
 from .swap import HostCache
@@ -14,6 +15,7 @@ __all__ = [
     "AttentionPlan",
     "Backend",
     "HostCache",
+    "Kernels",
     "LayerShape",
     "PagedAttention",
     "PagedCache",

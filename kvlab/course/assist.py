@@ -60,10 +60,14 @@ def solution(name: Any = None) -> None:
 
 def _difference(own: str, solved: str) -> str:
     """A unified diff from the learner's source to the solved one, decorators left aside."""
-    lines = own.splitlines()
-    start = next((place for place, line in enumerate(lines) if line.lstrip().startswith(("def ", "class "))), 0)
-    diff = difflib.unified_diff(lines[start:], solved.splitlines(), "yours", "solution", lineterm="")
+    yours, ours = (_undecorated(text.splitlines()) for text in (own, solved))
+    diff = difflib.unified_diff(yours, ours, "yours", "solution", lineterm="")
     return "\n".join(diff) or "Yours is the same, to the letter."
+
+
+def _undecorated(lines: list[str]) -> list[str]:
+    start = next((place for place, line in enumerate(lines) if line.lstrip().startswith(("def ", "class "))), 0)
+    return lines[start:]
 
 
 def _record(entry: Exercise) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import kvlab
 from kvlab.course.declare import Exercise
 from kvlab.course.registry import part_of
-from kvlab.course.source import Definition
+from kvlab.course.source import Definition, plain
 
 _MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION")
 
@@ -25,12 +25,14 @@ def folder(name: str) -> Path | None:
 
 
 def solved_source(entry: Exercise) -> str:
-    """The solved definition, without the decorator: the notebook's if there is one, else the finished part's."""
+    """The solved definition, without `@exercise`: the notebook's if there is one, else the finished part's. A kernel
+    keeps its `@triton.jit`."""
     found = _definition("solutions", entry)
     if found is None:
-        return inspect.getsource(part_of(entry)).rstrip()
+        return inspect.getsource(plain(part_of(entry))).rstrip()
     cell, node = found
-    lines = cell.splitlines()[node.lineno - 1 : node.end_lineno]
+    kept = [one.lineno for one in node.decorator_list if ast.unparse(one) != "exercise"]
+    lines = cell.splitlines()[min([node.lineno, *kept]) - 1 : node.end_lineno]
     return "\n".join(line for line in lines if line.strip() not in _MARKERS).rstrip()
 
 

@@ -52,7 +52,9 @@ def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = 
     body = wrapped(says, 2, "  ") if says else []
     _cite(body or head, invariant)
     if part and not body:
-        body = wrapped(f"Until it passes, {name} means {part} in the other cells.", 1, "  ")
+        meanwhile = f"Until it passes, {name} means {part} in the other cells."
+        short = f"Until it passes, the other cells use {part}."  # a kernel's name is long, and stands in its part's too
+        body = wrapped(meanwhile if len(meanwhile) <= WIDTH - 2 else short, 1, "  ")
     last = f"  {_advice(next)}hint() · help_me()"
     room = LINES - len(head) - len(body) - 1
     return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from transformers import PreTrainedModel
 
-from kvlab.compute import PagedAttention
+from kvlab.compute import Kernels, PagedAttention
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import BlockManager, HitRate
 
@@ -33,10 +33,11 @@ class Engine(Submissions):
 
     max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token
     each, and prompts share what is left, in chunks. manager: a stand-in for `BlockManager`, of as many blocks of the
-    same size, else `UsageError`; attention: for `paged_attention`; both may be a learner's. prefix: finds prompts that
-    were computed before: "hash" or "radix", an index over the manager's pool, or what makes one (`PrefixCache`, a
-    learner's own); by default nothing is looked for. order: who of those who wait goes next, by default who came first.
-    checked: `check()` runs after every step, and what is found is compared with what was written.
+    same size, else `UsageError`; attention: for `paged_attention`; kernels: Triton kernels for writing and decoding
+    (`Kernels`); all may be a learner's. prefix: finds prompts that were computed before: "hash" or "radix", an index
+    over the manager's pool, or what makes one (`PrefixCache`, a learner's own); by default nothing is looked for.
+    order: who of those who wait goes next, by default who came first. checked: `check()` runs after every step, and
+    what is found is compared with what was written.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Engine(Submissions):
         token_budget: int = 512,
         manager: BlockManager | None = None,
         attention: PagedAttention | None = None,
+        kernels: Kernels | None = None,
         checked: bool = False,
         fill: float = 0.0,
         prefix: Prefix | None = None,
@@ -62,7 +64,7 @@ class Engine(Submissions):
             raise UsageError(
                 f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
             )
-        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, fill=fill)
+        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, kernels=kernels, fill=fill)
         self.num_blocks, self.block_size = num_blocks, block_size
         self.max_running, self.token_budget, self.checked = max_running, token_budget, checked
         self.steps = self.projected_tokens = 0

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from transformers import AttentionInterface, PreTrainedModel
 
-from kvlab.compute import PagedAttention, PagedCache, choose_backend
+from kvlab.compute import Kernels, PagedAttention, PagedCache, choose_backend
+from kvlab.compute.lab_kernels import decoder, writer
 from kvlab.errors import UsageError
 
 from .batch import Batch, Row, flatten
@@ -71,7 +72,8 @@ class PagedModel:
     The model's own code and weights stay as they are; its attention setting and training flags are changed during
     `forward` only, and restored whatever happens there. A model that would come out wrong is refused with
     `Unsupported`: one sentence, when the object is made. attention: a stand-in for `kvlab.compute.paged_attention`,
-    such as a learner's. fill: what the pools hold at first.
+    such as a learner's. kernels: the same for single kernels; with a decode kernel there is no other `attention`, else
+    `UsageError`. fill: what the pools hold at first.
     """
 
     def __init__(
@@ -81,15 +83,23 @@ class PagedModel:
         block_size: int = 16,
         *,
         attention: PagedAttention | None = None,
+        kernels: Kernels | None = None,
         fill: float = 0.0,
     ) -> None:
         refuse_unsupported(model)
+        kernels = kernels or Kernels()
+        if attention is not None and kernels.decode is not None:
+            raise UsageError("a decode kernel is part of an attention: give attention= or kernels=, not both")
         self.model = model
         self.device = model.device
         self.backend = choose_backend(model.device)
         self.cache = PagedCache(num_blocks, block_size, fill=fill)
         latent = bool(getattr(model.config, "kv_lora_rank", None))
+        if kernels.decode is not None:
+            attention = decoder(kernels.decode, self.backend.attention)
         self._step = FlatCache(self.cache, attention or self.backend.attention, attention is None, latent)
+        if kernels.write is not None:
+            self._step.writer = writer(kernels.write)
         arguments = inspect.signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in arguments else "past_key_values"
         self._keeps_logits = "logits_to_keep" in arguments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -30,6 +30,7 @@ class FlatCache:
 
     def __init__(self, cache: PagedCache, attention: PagedAttention, planned: bool, latent: bool) -> None:
         self.cache, self.attention, self.planned, self.latent = cache, attention, planned, latent
+        self.writer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None = None  # in place of `store`
         self.batch: Batch | None = None
         self.written = self.attended = 0  # layers of this step that came to `update`, and to `attend`
         self._keep: Tensor | None = None
@@ -73,11 +74,18 @@ class FlatCache:
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
         pools = self.cache.pools_for(layer_idx, *rows)
-        new = rows if self._keep is None else (rows[0][self._keep], rows[1][self._keep])
-        store_kv(pools, new, self._slots)
+        self._store(pools, rows)
         if self._expanded is None:
             return key, value
         return self._expanded.gather(pools[0]), self._expanded.gather(pools[1])
+
+    def _store(self, pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor]) -> None:
+        """Each layer's pools have room for the step's tokens at the same slots; -1 is written nowhere."""
+        if self.writer is not None and self.batch is not None:
+            self.writer(*pools, *rows, self.batch.slots)
+            return
+        new = rows if self._keep is None else (rows[0][self._keep], rows[1][self._keep])
+        store_kv(pools, new, self._slots)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """`[1, heads, T, dim]` queries to `[1, T, heads, value_dim]`, over everything that the block tables name."""

@@ -25,6 +25,8 @@ def cell(source: str) -> str:
     """An answer as its cell: its last definition under the decorator, what it needs before that."""
     lines = textwrap.dedent(source).strip("\n").split("\n")
     start = max(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
+    while lines[start - 1].startswith("@"):
+        start -= 1
     return "\n".join([*lines[:start], "@exercise", *lines[start:]])
 
 

@@ -14,7 +14,7 @@ from kvlab.course.shorten import show, with_article
 
 TOLERANCE = 1e-4
 STALE = (987_654_321, -1)  # what stands in a block table behind its last entry, left there by an earlier sequence
-FILLS = {"nan": float("nan"), "inf": float("inf"), "1e4": 1e4}  # what lies in slots that hold nothing (F21)
+FILLS = {"nan": float("nan"), "inf": float("inf"), "1e4": 1e4, "0": 0.0}  # what lies in slots that hold nothing (F21)
 
 
 class _Later:
