@@ -63,12 +63,12 @@ class History(Sequence[int]):
     An index takes any sequence of tokens; a history it need not convert and hash again and again.
     """
 
-    __slots__ = ("_keyed_by", "_keys", "data", "tag")
+    __slots__ = ("_keys", "data", "keyed_by", "tag")
 
     def __init__(self, tokens: Iterable[int], tag: tuple[Hashable, ...] = ()) -> None:
         self.data, self.tag = token_bytes(tokens), tag_bytes(tag)
         self._keys: list[Hashable] = []
-        self._keyed_by: tuple[int, HashFunction] | None = None
+        self.keyed_by: tuple[int, HashFunction] | None = None  # block size and function of the keys that it has
 
     def __repr__(self) -> str:
         return f"History({len(self)} tokens, tag {self.tag.decode()})"
@@ -96,8 +96,8 @@ class History(Sequence[int]):
 
         like: a history with the same tag, to whose keys those of the beginning that both share need only be compared.
         """
-        if self._keyed_by != (block_size, function):
-            self._keyed_by, self._keys = (block_size, function), [function(b"", self.tag)]
+        if self.keyed_by != (block_size, function):
+            self.keyed_by, self._keys = (block_size, function), [function(b"", self.tag)]
             if like is not None and like.tag == self.tag:
                 equal = equal_units(self.data, like.data, block_size * TOKEN_BYTES)
                 self._keys = like.keys(block_size, function)[: equal + 1]

@@ -92,7 +92,11 @@ class BlockPool:
 
     def share(self, blocks: Iterable[int]) -> None:
         """One more holder for each of `blocks`. A free one can be had back like this only while it has its hash."""
-        blocks, counts = self._ids(blocks), self.counts
+        self.share_known(self._ids(blocks))
+
+    def share_known(self, blocks: list[int]) -> None:
+        """`share` in half the time, for plain ints from 0 to `num_blocks - 1`."""
+        counts = self.counts
         if 0 in map(counts.__getitem__, blocks):
             idle = [block for block in dict.fromkeys(blocks) if not counts[block]]
             for block in idle:
@@ -160,9 +164,10 @@ class BlockPool:
         blocks, counts, key_of, block_of = self._ids(blocks), self.counts, self._key_of, self._block_of
         if len(set(blocks)) < len(blocks):
             raise UsageError(f"a block is published once, not more often as in {blocks}")
-        for block, key in zip(blocks, keys, strict=True):
-            if not counts[block] or block == self.null or key_of.get(block, key) != key:
-                self.publish(block, key)  # says what is wrong
+        if 0 in map(counts.__getitem__, blocks) or self.null in blocks or not key_of.keys().isdisjoint(blocks):
+            for block, key in zip(blocks, keys, strict=True):
+                if not counts[block] or block == self.null or key_of.get(block, key) != key:
+                    self.publish(block, key)  # says what is wrong
         found = [block_of.setdefault(key, block) for block, key in zip(blocks, keys, strict=True)]
         if found == blocks:
             key_of.update(zip(blocks, keys, strict=True))

@@ -107,6 +107,8 @@ class PrefixCache:
 
     def _keys(self, history: History) -> list[Hashable]:
         """Keys of `history`, taken over from what last began with the same block as far as both say the same."""
+        if history.keyed_by == (self.block_size, self.function):
+            return history.keys(self.block_size, self.function)
         width = self.block_size * TOKEN_BYTES
         start = history.tag + history.data[:width]
         like = self._recent.pop(start, None)

@@ -105,5 +105,6 @@ def take_after(prefix: Sequence[int], num_blocks: int, pool: Pool) -> list[int]:
     needed = missing + (len({block for block in table if not count_of(block)}) if 0 in map(count_of, table) else 0)
     if needed > pool.num_free:
         raise OutOfBlocks(needed, pool.num_free)
-    pool.share(table)  # first, so that `take` cannot give away what it holds
+    share = pool.share_known if type(pool) is BlockPool else pool.share
+    share(table)  # first, so that `take` cannot give away what it holds
     return table + pool.take(missing)
