@@ -69,11 +69,11 @@ def _kernel_on(inputs: Inputs, pools: tuple[Tensor, Tensor], tables: Tensor, mov
     if inputs.case.kind == "decode":
         from kvlab.kernels.paged_decode import paged_decode
 
-        return _attention(lambda: paged_decode(query, *pools, tables, lengths, **scales), moved)
+        return _attention(lambda: cast(Tensor, paged_decode(query, *pools, tables, lengths, **scales)), moved)
     from kvlab.kernels.paged_prefill import paged_prefill
 
     starts = inputs.query_start
-    return _attention(lambda: paged_prefill(query, *pools, tables, starts, lengths, **scales), moved)
+    return _attention(lambda: cast(Tensor, paged_prefill(query, *pools, tables, starts, lengths, **scales)), moved)
 
 
 def sdpa(inputs: Inputs) -> Prepared:
