@@ -6,6 +6,7 @@ WORKERS ?= 2
 LAB_ARGS ?=
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+TRITONS ?=
 CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 
 VENV := .venv
@@ -15,7 +16,7 @@ PYTEST := $(PY) -m pytest
 PARALLEL := -n $(WORKERS) --dist=loadscope
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test quick bench notebooks check setup torch
+.PHONY: help lab test quick bench notebooks check tritons setup torch
 
 # A clone that was moved, or whose Python went away, gets a new .venv: scripts in the old one name the old place.
 ifneq ($(shell test -x $(PY) && cat $(VENV)/.made 2>/dev/null),$(CURDIR))
@@ -30,6 +31,7 @@ help:
 	@echo "make bench      the benchmarks alone, with their figures"
 	@echo "make notebooks  build labs/ and the solved notebooks from solutions/*.py"
 	@echo "make check      ruff and mypy"
+	@echo "make tritons    the kernel tests with the oldest and the newest Triton (some 400 MB, the first time only)"
 	@echo "make torch      try again to install torch"
 	@echo "PYTHON=python3.12 chooses the Python that .venv is made of"
 
@@ -52,6 +54,9 @@ notebooks: setup
 check: setup
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+
+tritons: setup
+	@$(PY) -m tests.kernels.versions $(TRITONS)
 
 setup: $(VENV)/.packages $(VENV)/.torch
 

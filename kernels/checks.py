@@ -6,6 +6,7 @@ for it.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -158,6 +159,11 @@ def gpu(device: torch.device) -> GPU:
         return GPU(1, 80)
     found = torch.cuda.get_device_properties(device)
     return GPU(found.multi_processor_count, 10 * found.major + found.minor)
+
+
+def current(tensor: Tensor) -> AbstractContextManager[object]:
+    """The GPU of `tensor` as the current one, since Triton launches there and nowhere else."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def _check_blocks(tables: Tensor, lengths: Tensor, pool: Tensor, window: int | None, counts: Tensor | int) -> None:

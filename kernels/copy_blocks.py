@@ -56,9 +56,10 @@ def copy_blocks(pool: Tensor, sources: Tensor, targets: Tensor, *, overlapping: 
         return
     launch = row_launch(numel, pool.element_size())
     grid, options = (pairs, launch.tiles), {"TILE": launch.tile, "num_warps": launch.warps}
-    if overlapping:
-        aside = pool.new_empty(pairs, numel)
-        copy_blocks_kernel[grid](aside, pool, None, sources, numel, numel, pool.stride(0), **options)
-        copy_blocks_kernel[grid](pool, aside, targets, None, numel, pool.stride(0), numel, **options)
-    else:
-        copy_blocks_kernel[grid](pool, pool, targets, sources, numel, pool.stride(0), pool.stride(0), **options)
+    with checks.current(pool):
+        if overlapping:
+            aside = pool.new_empty(pairs, numel)
+            copy_blocks_kernel[grid](aside, pool, None, sources, numel, numel, pool.stride(0), **options)
+            copy_blocks_kernel[grid](pool, aside, targets, None, numel, pool.stride(0), numel, **options)
+        else:
+            copy_blocks_kernel[grid](pool, pool, targets, sources, numel, pool.stride(0), pool.stride(0), **options)

@@ -71,11 +71,12 @@ def merge(partials: Tensor, lses: Tensor, *, dtype: torch.dtype | None = None) -
     lse = torch.empty_like(lses[0])
     dim = partials.shape[-1]
     if lse.numel() and dim:
-        merge_kernel[(lse.numel(),)](
-            *(output, lse, partials, lses, len(partials), partials.stride(0), lses.stride(0)),
-            DIM=dim,
-            DIM_TILE=power_of_two(dim, 16),
-            PARTS=min(32, power_of_two(len(partials))),
-            num_warps=4,
-        )
+        with checks.current(partials):
+            merge_kernel[(lse.numel(),)](
+                *(output, lse, partials, lses, len(partials), partials.stride(0), lses.stride(0)),
+                DIM=dim,
+                DIM_TILE=power_of_two(dim, 16),
+                PARTS=min(32, power_of_two(len(partials))),
+                num_warps=4,
+            )
     return output, lse

@@ -59,7 +59,7 @@ def add_sink(top, total, mixed, sink):
     return higher, total * shrink + tl.exp2(sink - base), mixed * shrink[:, None]
 
 
-@triton.jit(do_not_specialize=["table_stride"])
+@triton.jit(do_not_specialize=["table_stride"], do_not_specialize_on_alignment=["block_tables", "context_lengths"])
 def paged_decode_kernel(
     output,  # [splits, seqs, heads, value_dim], contiguous: fp32 parts to merge, or the result if there is one split
     lse,  # [splits, seqs, heads], contiguous, fp32
@@ -224,7 +224,8 @@ def paged_decode(
     lses = query.new_empty(launch.splits, num_seqs, heads, dtype=torch.float32)
     if num_seqs:
         scale = key_dim**-0.5 if scale is None else scale
-        _launch(launch, parts, lses, *tensors, (key_scale, value_scale), (scale, softcap, window))
+        with checks.current(query):
+            _launch(launch, parts, lses, *tensors, (key_scale, value_scale), (scale, softcap, window))
     output, lse = (parts[0], lses[0]) if launch.splits == 1 else merge(parts, lses, dtype=query.dtype)
     return (output, lse) if return_lse else output
 

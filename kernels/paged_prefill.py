@@ -92,7 +92,10 @@ def attend(
     return top, total, mixed
 
 
-@triton.jit(do_not_specialize=["table_stride", "num_seqs"])
+@triton.jit(
+    do_not_specialize=["table_stride", "num_seqs"],
+    do_not_specialize_on_alignment=["block_tables", "context_lengths", "query_start"],
+)
 def paged_prefill_kernel(
     output,  # [tokens, heads, value_dim], contiguous
     lse,  # [tokens, heads], contiguous, fp32
@@ -244,7 +247,8 @@ def paged_prefill(
     lse = query.new_empty(query.shape[:2], dtype=torch.float32)
     if len(query) and len(block_tables):
         scale = key_dim**-0.5 if scale is None else scale
-        _launch(launch, output, lse, *tensors, (key_scale, value_scale), (scale, softcap, window))
+        with checks.current(query):
+            _launch(launch, output, lse, *tensors, (key_scale, value_scale), (scale, softcap, window))
     return (output, lse) if return_lse else output
 
 

@@ -113,7 +113,8 @@ def write_kv(
     checks.require(fits, f"{rows[0]} and {rows[1]} do not fit {len(slots)} slots of {pools}")
     checks.check_slots(slots, key_pool)
     if len(slots):
-        _launch(key, value, key_pool, value_pool, slots, key_scale, value_scale)
+        with checks.current(key_pool):
+            _launch(key, value, key_pool, value_pool, slots, key_scale, value_scale)
 
 
 def _launch(

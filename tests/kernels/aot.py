@@ -108,7 +108,8 @@ def specialised(launch: Launch) -> ASTSource:
             signature[parameter.name], constants[(index,)] = "constexpr", value
         elif isinstance(value, torch.Tensor):
             signature[parameter.name] = "*" + TYPES[value.dtype]
-            attributes[(index,)] = [["tt.divisibility", 16]]  # torch aligns its allocations to 512 bytes
+            if not parameter.do_not_specialize_on_alignment:
+                attributes[(index,)] = [["tt.divisibility", 16]]  # torch aligns its allocations to 512 bytes
         elif isinstance(value, float):
             signature[parameter.name] = "fp32"
         else:
