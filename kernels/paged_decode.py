@@ -165,7 +165,8 @@ def paged_decode_kernel(
 
     summed = tl.sum(total, 1)
     if sinks is not None:  # counted by the first split alone
-        sink = tl.load(sinks + head, mask=is_head & (split == 0), other=float("-inf")).to(tl.float32) * LOG2_E
+        sink = tl.load(sinks + head, mask=is_head, other=float("-inf")).to(tl.float32) * LOG2_E
+        sink = tl.where(split == 0, sink, float("-inf"))
         top, summed, mixed = add_sink(top, summed, mixed, sink)
     summed = tl.where(summed == 0.0, 1.0, summed)  # nothing was seen: the output is 0, and `top` is still -inf
     mixed = mixed / summed[:, None] * value_scale
