@@ -70,8 +70,17 @@ whole_table_masked = slip("whole_table_masked", (_PAGES, "range(0, max_blocks * 
 first_page = slip("first_page", (_PAGES, "range(0, tl.minimum(length, BLOCK_SIZE), BLOCK_SIZE)"))
 full_pages = slip("full_pages", (_PAGES, "range(0, length // BLOCK_SIZE * BLOCK_SIZE, BLOCK_SIZE)"))
 full_pages_undivided = slip("full_pages_undivided", *full_pages.changes, ("tl.where(total > 0, total, 1.0)", "total"))
-sums_over_tokens = slip("sums_over_tokens", (_SCORES, _SCORES.replace("axis=1", "axis=0")))
-one_page_too_many = slip("one_page_too_many", (_PAGES, "range(0, length + 1, BLOCK_SIZE)"), (_MASKED, ""))
+stores_nothing = slip("stores_nothing", (_STORE, "pass"))
+query_without_heads = slip("query_without_heads", ("query + row", "query + sequence * HEAD_DIM + dim"))
+first_length = slip("first_length", ("context_lengths + sequence", "context_lengths"))
+blocks_of_sixteen = slip("blocks_of_sixteen", ("tl.arange(0, BLOCK_SIZE)", "tl.arange(0, 16)"))
+block_without_kv_heads = slip("block_without_kv_heads",
+                              (_PLACE, "block * BLOCK_SIZE * HEAD_DIM + (offset * KV_HEADS + kv_head) * HEAD_DIM"))
+mean_of_pages = slip("mean_of_pages", (_HIGHER, "tl.max(scores, axis=0)"),
+                     ("total * shrink + tl.sum(weights, axis=0)", "total + 1.0"),
+                     ("acc * shrink + tl.sum(weights[:, None] * v, axis=0)",
+                      "acc + tl.sum(weights[:, None] * v, axis=0) / tl.sum(weights, axis=0)"))
+one_page_too_many = slip("one_page_too_many", (_PAGES, "range(0, length + 1, BLOCK_SIZE)"))
 keys_for_values = slip("keys_for_values", ("value_pool + place", "key_pool + place"))
 values_for_keys = slip("values_for_keys", ("key_pool + place", "value_pool + place"))
 zero_divides = slip("zero_divides", ("tl.where(total > 0, total, 1.0)", "total"))

@@ -47,7 +47,7 @@ no_rescale = slip("no_rescale", (_SUM, "total"), (_ACC, "acc"))
 rescales_sum_alone = slip("rescales_sum_alone", (_ACC, "acc"))
 rescales_output_alone = slip("rescales_output_alone", (_SUM, "total"))
 one_largest = slip("one_largest", (_HIGHER, _SINGLE))
-softmax_over_rows = slip("softmax_over_rows", (_HIGHER, "tl.maximum(largest, tl.max(tl.max(scores, axis=0), axis=0))"),
+softmax_over_rows = slip("softmax_over_rows",
                          ("tl.sum(weights, axis=1)", "tl.sum(tl.sum(weights, axis=0), axis=0)"))
 keeps_no_largest = slip("keeps_no_largest", ("largest = higher", "largest = largest"))
 own_largest = slip("own_largest", (_HIGHER, "tl.max(scores, axis=1)"), (_SUM, "total"), (_ACC, "acc"))

@@ -47,6 +47,18 @@ def no_largest(outputs, lses):
     return _weighed(outputs, weights) / total.clamp_min(1e-30).unsqueeze(-1), total.log()
 
 
+def no_largest_and_nan(outputs, lses):
+    weights = torch.exp(lses)
+    total = weights.sum(0)
+    return (outputs * (weights / total).unsqueeze(-1)).sum(0), total.log()
+
+
+def clears_in_place(outputs, lses):
+    outputs[lses == float("-inf")] = 0.0
+    weights, lse = _shares(lses)
+    return (outputs * weights.unsqueeze(-1)).sum(0), lse
+
+
 def undivided_no_largest(outputs, lses):
     weights = torch.exp(lses)
     return _weighed(outputs, weights), weights.sum(0).log()
@@ -155,6 +167,10 @@ MERGE_PARTIALS: Any = Exercise(
                 next=_WEIGHTS),
         Mistake(no_largest, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
                 next=_WEIGHTS),
+        Mistake(no_largest_and_nan, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
+                next=_WEIGHTS),
+        Mistake(clears_in_place, "Clears what empty parts hold in the tensor that was passed in. It is the caller's.",
+                next="use outputs.masked_fill, which makes a new tensor"),
         Mistake(undivided_no_largest,
                 "Weighs with exp() of the logs, and does not divide by their sum: the weights do not add up to 1.",
                 next=_WEIGHTS),

@@ -33,8 +33,8 @@ def writes(name: str, *values: Write, invariant: str | None = None, next: str | 
 def written(value: Write) -> Launch:
     """The arguments of a launch, and what the pools must hold."""
     kind, first = getattr(torch, value.dtype), FAR // value.width + 1 if value.far else 0
-    keys, values = (numbered(len(value.slots), value.width, start=start).to(kind) for start in (1000, 1500))
-    pools = [numbered(value.num_slots, value.width, start=start).to(kind) for start in (100, 500)]
+    keys, values = (numbered(len(value.slots), value.width, start=start).to(kind) for start in (700, 850))
+    pools = [numbered(value.num_slots, value.width, start=start).to(kind) for start in (100, 400)]
     pools = [torch.full_like(pool, float("nan")) if value.empty else pool for pool in pools]
     wanted = [pool.clone() for pool in pools]
     for token, slot in enumerate(value.slots):
