@@ -111,6 +111,6 @@ def run_probe(check: Property | Traces, title: str, value: tuple[Any, ...] = (),
         trace = getattr(error, "shown_lines", None) or lines()
         if isinstance(error, Wrong):
             return Seen("wrong", clip(str(error), 400), error=error, lines=trace, next=error.next)
-        return Seen("raised", f"{raised(error)}.", error=error, lines=trace)
+        return Seen("raised", f"{raised(error).rstrip('.')}.", error=error, lines=trace)
 
     return Probe(check, title, look)

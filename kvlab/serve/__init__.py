@@ -17,6 +17,7 @@ _HOMES = {
     "PagedModel": "hf",
     "Samples": "parallel",
     "Sampling": "sampling",
+    "sample_generators": "draws",
     "Unsupported": "hf_support",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .draws import sample_generator
 from .sampling import GREEDY, Sampling
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ class Generation:
     tag: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
-        seed = self.sampling.seed
-        self._random = random.Random(seed if seed is None or not self.number else f"{seed}, branch {self.number}")
+        self._random = sample_generator(self.sampling.seed, self.number)
         self.draw = self._random.random()
 
     @property

@@ -21,6 +21,7 @@ from kvlab.view.kinds import PALETTE
 from kvlab.view.picture import Picture
 from kvlab.view.policies import policy_explorer
 from kvlab.view.pools import pool_explorer
+from kvlab.view.shares import share_explorer
 
 __all__ = [
     "PALETTE",
@@ -39,5 +40,6 @@ __all__ = [
     "pool_explorer",
     "published_bars",
     "roofline",
+    "share_explorer",
     "waste_bars",
 ]

@@ -22,7 +22,7 @@ def block_map(states: Sequence[int] | np.ndarray, columns: int, cell: int = 8, n
     square where `cell` leaves room for it. Anything else raises `UsageError`.
     """
     blocks = _checked(states, columns, cell)
-    pixels = _squares(blocks, columns, cell)
+    pixels = squares(blocks, columns, cell)
     if numbers:
         from kvlab.view.digits import write_numbers
 
@@ -47,7 +47,8 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def _squares(blocks: np.ndarray, columns: int, cell: int) -> np.ndarray:
+def squares(blocks: np.ndarray, columns: int, cell: int) -> np.ndarray:
+    """One square of `cell` pixels a block, its last row and column of pixels white; `WHITE` squares fill the grid."""
     rows = max(1, -(-len(blocks) // columns))
     grid = np.full(rows * columns, WHITE, np.uint8)
     grid[: len(blocks)] = blocks

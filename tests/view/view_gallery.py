@@ -63,6 +63,8 @@ EXPLORERS: dict[str, Callable[[], v.Explorer]] = {
     "policies": lambda: v.policy_explorer().start(policy="prompt+max", written=50),
     "pool": lambda: v.pool_explorer().start(event=17),
     "pool_large": lambda: v.pool_explorer(m.lesson_trace(), 4096).start(event=3000),
+    "samples": lambda: v.share_explorer().start(event=3),
+    "beams": lambda: v.share_explorer("beams").start(event=4),
     "arena": lambda: v.arena_explorer(steps=400).start(step=300),
 }
 
