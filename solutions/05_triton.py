@@ -137,7 +137,7 @@ def write_kv_kernel(key, value, key_pool, value_pool, slots, width, TILE: tl.con
 #
 # A page is a tile `[BLOCK_SIZE, HEAD_DIM]`. Indices make it two-dimensional: `rows[:, None] + dim[None, :]`. The pool is `[num_blocks, BLOCK_SIZE, KV_HEADS, HEAD_DIM]`, so from one token to the next it is `KV_HEADS * HEAD_DIM` numbers. `tl.sum(..., axis=1)` and `tl.max(..., axis=0)` fold a tile. Python's `for start in range(0, length, BLOCK_SIZE)` works as it stands.
 #
-# In the last page only some slots are the sequence's. A masked load gives 0, and a *score* of 0 still takes weight: scores behind the length must be `-inf` (**I6**).
+# In the last page only some slots are the sequence's. Whatever lies in the others, and be it NaN, must not change the output (**I6**): neither as a key nor as a value.
 #
 # ★★★ · core · 25 min
 
@@ -353,12 +353,13 @@ predict("05-microseconds", my_microseconds, unit="microseconds")
 
 # %% id="bytes-of-a-step"
 from kvlab.bench.law import LAW, PEAK_RATE
-from kvlab.memory import LLAMA_3_8B
+from kvlab.memory import BANDWIDTH, LLAMA_3_8B  # of an A100
 
 layer = LLAMA_3_8B.bytes_per_token // 32  # of 32 layers
 tokens = 64 * 4096
 print(f"{layer / 1024:.0f} KiB x {tokens:,} tokens, at {PEAK_RATE / 1e12} TB a second")
 reveal("05-microseconds", tokens * layer / PEAK_RATE * 1e6)
+print(f"on an A100, at {BANDWIDTH / 1e12} TB a second: {tokens * layer / BANDWIDTH * 1e6:.1f} microseconds")
 
 # %% [markdown] id="roofline-intro"
 # Nothing reaches the specification. The curves below are what FlashAttention-3 published for an H200, a start and then bytes over what a plain copy moves, and what the course's own fast kernel is held to. Points are stored measurements of that kernel (`kernels/paged_decode.py`); where nothing was measured yet, the figure says so.
