@@ -318,6 +318,7 @@ def sample_generators(seed, n):
 
 
 # %% id="seeds-use"
+# the engine has such a generator for each sample
 again, other = (engine.sample(asked, 4, sampling=Sampling(temperature=1.0, seed=seed)) for seed in (6, 8))
 engine.run()
 for name, samples in (("seed 6 again", again), ("seed 8", other)):

@@ -112,7 +112,7 @@ WRONG = {
         ("copy = None\nif pool.ref_count(table[-1]) > 1:\n    old, new = table[-1], pool.take(1)[0]\n"
          "    pool.release([old])\n    table[-1] = new\n    copy = old, new\n" + _SLOT, "Never takes a block"),
         (_USUAL.replace("return table[-1] * block_size + num_tokens % block_size, copy", "return copy"),
-         "Returns the copy alone"),
+         "is a `return` missing?"),
         (_USUAL.replace(", copy", ""), "Returns the slot alone"),
         (_USUAL.replace("return table[-1] * block_size + num_tokens % block_size", "return num_tokens"),
          "the token's position"),
@@ -139,6 +139,9 @@ WRONG = {
         (_USUAL.replace("num_tokens % block_size == 0", "num_tokens % block_size == block_size - 1"),
          "Looks like (num_tokens + 1) % block_size"),
         (_USUAL.replace("pool.ref_count(table[-1])", "pool.ref_count[table[-1]]"), "TypeError"),
+        (_USUAL.replace("return table[-1] * block_size + num_tokens % block_size, copy",
+                        "return copy, table[-1] * block_size + num_tokens % block_size"), "expected the slot first"),
+        (_USUAL.replace("copy = old, new", "copy = f'{old} to {new}'"), "Next: return the pair (old block, new block)"),
         (cow("new = pool.take(len(table))\ncopy = table[-1], new[-1]\npool.release(table)\ntable[:] = new"),
          "Next: replace the last block alone"),
     ),
@@ -166,6 +169,7 @@ WRONG = {
         ("every = sum(tables, [])\nreturn len(set(every)) / len(every)", "the share that is still needed"),
         ("every = sum(tables)\nreturn 1 - len(set(every)) / len(every)", "Next: tables is a list"),
         ("n = len(tables)\nreturn (n - 1) / n * len(tables[0]) / len(tables[0])", "Counts tables"),
+        ("n = sum(map(len, tables))\nreturn (n - len(set(tables[0]))) / n", "the blocks of the first table alone"),
         (_UNSHARED + "return (blocks - unshared) / unshared if unshared else 0.0", "The sign is turned"),
     ),
 } | {"beam_step": BEAM_WRONG, "sample_generators": SEED_WRONG}

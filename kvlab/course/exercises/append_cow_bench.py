@@ -113,7 +113,8 @@ def _grown_by(count: int, table: list[int], case: Case, why: str) -> None:
         raise _no_table(table, case)
     if len(table) != len(case.before) + count:
         entries = f"{len(table)} entr{'y' if len(table) == 1 else 'ies'}"
-        raise Wrong(f"{case.call} left its table with {entries}, expected {len(case.before) + count}: {why}.")
+        raise Wrong(f"{case.call} left its table with {entries}, expected {len(case.before) + count}: {why} "
+                    "(I3).")
 
 
 def _no_table(table: list[Any], case: Case) -> Wrong:
@@ -132,6 +133,9 @@ def _pair(got: Any, world: World, case: Case, full: bool) -> tuple[int, Any]:
                     next="end with return, on every way through")
     if not isinstance(got, (tuple, list)) or len(got) != 2:
         raise Wrong(f"{case.call} returned {show(got, 40)}, expected {wanted}.", next="return slot, copy")
+    if tuple(got) == (copy, slot):
+        raise Wrong(f"{case.call} returned {show(got, 40)}, expected the slot first, ({slot}, {copy}).",
+                    next="return slot, copy")
     if copy != (tuple(got[1]) if isinstance(got[1], list) and got[1] else got[1]):
         raise Wrong(f"{case.call} returned {show(got[1], 40)} as its copy, expected {copy}{_means(copy, got[1])}.",
                     next=_copy_next(copy, got[1]))
@@ -151,7 +155,9 @@ def _means(copy: tuple[int, int] | None, got: Any) -> str:
 def _copy_next(copy: tuple[int, int] | None, got: Any) -> str:
     if copy is None:
         return "return None where nothing is copied"
-    return "remember the old block before you replace it" if got else "say which block is copied where"
+    if not isinstance(got, (tuple, list)) or len(got) != 2:
+        return "return the pair (old block, new block) as the copy"
+    return "swap the two" if tuple(got) == copy[::-1] else "remember the old block before you replace it"
 
 
 def _carry_out(world: World, case: Case, slot: int, copy: Any) -> None:

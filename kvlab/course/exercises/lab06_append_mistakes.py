@@ -213,10 +213,6 @@ def new_list_where_shared(table, num_tokens, pool, block_size):
     return slot_of(table, num_tokens, block_size), copy
 
 
-def copy_alone(table, num_tokens, pool, block_size):
-    return _right(table, num_tokens, pool, block_size)[1]
-
-
 def swallows(table, num_tokens, pool, block_size):
     try:
         return _right(table, num_tokens, pool, block_size)

@@ -91,6 +91,11 @@ def first_times_tables(tables):
     return (unshared - blocks) / unshared if unshared else 0.0
 
 
+def blocks_of_the_first(tables):
+    unshared = sum(map(len, tables))
+    return (unshared - len(set(tables[0]))) / unshared if unshared else 0.0
+
+
 def same_place_only(tables):
     unshared = sum(map(len, tables))
     places = {(place, block) for table in tables[:2] for place, block in enumerate(table)}
@@ -122,7 +127,8 @@ THREE = [[7, 2, 5], [7, 2, 9], [7, 2, 4]]  # a prompt of two full blocks, and a 
 SAVED_BLOCKS = Exercise(
     name="saved_blocks", lab="06", part="kvlab.memory.saved_blocks", stars=2, core=True, minutes=8,
     checks=(
-        Cases("two sequences", ([[3, 1], [3, 6]],), ([[8, 2, 5], [8, 2, 9]],),
+        Cases("two sequences", ([[3, 1], [3, 6]],), ([[8, 2, 5], [8, 2, 9]],), ([[8, 2], [8, 2, 9]],),
+              ([[4], [4, 7, 1]],),
               next="count the blocks there are, and those there would be without sharing"),
         Cases("three sequences", (THREE,), ([[1, 4], [1, 4], [1, 4]],), ([[0], [0], [0], [0]],),
               next="a block with three owners saves two"),
@@ -170,6 +176,8 @@ SAVED_BLOCKS = Exercise(
                 next="add the lengths of the tables"),
         Mistake(first_times_tables, "Takes all tables to be as long as the first. Answers differ in length.",
                 next="add the lengths of the tables"),
+        Mistake(blocks_of_the_first, "Counts the blocks of the first table alone. The others have some of their own.",
+                next="put the blocks of all tables into one set"),
         Mistake(same_place_only, "Compares the first two tables only.", next="go over all tables"),
         Mistake(against_the_first,
                 "Compares each table with the first. Two others may share a block that the first does not have.",

@@ -22,6 +22,10 @@ def seed_plus_number(seed, n):
     return [random.Random(seed + i) for i in range(n)]
 
 
+def seed_plus_thousands(seed, n):
+    return [random.Random(seed + 1000 * i) for i in range(n)]
+
+
 def seed_times_number(seed, n):
     return [random.Random(seed * i) for i in range(n)]
 
@@ -77,11 +81,12 @@ def draws(part: Any, seed: int, n: int, count: int = 4) -> list[list[float]]:
 def made(part: Any, seed: int, n: int) -> list[Any]:
     """The generators, or `Wrong` if they are none or not n."""
     call, got = f"sample_generators({seed}, {n})", part(seed, n)
+    wanted = f"{n} generator{'s' * (n != 1)}"
     if got is None:
-        raise Wrong(f"{call} returned nothing (None), expected {n} generators; is a `return` missing?",
+        raise Wrong(f"{call} returned nothing (None), expected {wanted}; is a `return` missing?",
                     next="end with return")
     if not isinstance(got, (list, tuple)):
-        raise Wrong(f"{call} returned {_named(got)}, expected a list of {n} generators.", next="return a list")
+        raise Wrong(f"{call} returned {_named(got)}, expected a list of {wanted}.", next="return a list")
     odd = [one for one in got if not callable(getattr(one, "random", None))]
     if odd:
         raise Wrong(f"{call} returned a list with {_named(odd[0])} in it, expected generators, such as random.Random.",
@@ -140,7 +145,7 @@ def each_its_own(part: Any) -> None:
 def no_neighbours(part: Any) -> None:
     seen: dict[float, tuple[int, int]] = {}
     met = []
-    for seed in range(14):
+    for seed in (*range(14), *(10**k * m for k in (2, 3, 4, 6) for m in (1, 2))):
         for i, (first, *_) in enumerate(draws(part, seed, 13, 1)):
             if first in seen:
                 met.append((seed, i, *seen[first]))
@@ -194,6 +199,9 @@ SAMPLE_GENERATORS = Exercise(
         Mistake(seed_plus_number,
                 "Looks like seed + i. Sample 1 of seed 7 is sample 0 of seed 8, and customers like small seeds.",
                 next='mix the two, as in random.Random(f"{seed} {i}")'),
+        Mistake(seed_plus_thousands,
+                "Looks like seed + 1000 * i. Sample 1 of seed 0 is sample 0 of seed 1000; a wider step only moves it.",
+                next='mix the two, as in random.Random(f"{seed} {i}")'),
         Mistake(seed_times_number,
                 "Looks like seed * i. Sample 0 is the same for every seed, and seed 0 has one answer.",
                 next='mix the two, as in random.Random(f"{seed} {i}")'),
@@ -204,7 +212,8 @@ SAMPLE_GENERATORS = Exercise(
                 "Looks like seed * n + i. Whoever asks for more samples loses the ones he had, and small seeds meet.",
                 next="let sample i depend on the seed and on i alone"),
         Mistake(number_alone, "The seed is not used: every request gets the same n answers.", next="use seed as well"),
-        Mistake(no_seed, "The seed is not used, so nobody can have the same answers again.", next="use seed and i"),
+        Mistake(no_seed, "Something besides seed and number decides, so nobody can have the same answers again.",
+                next="let seed and number decide, and nothing else"),
         Mistake(the_modules_own,
                 "Seeds the module's own generator. It belongs to the whole server: every other request now repeats "
                 "itself.",
