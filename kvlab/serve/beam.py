@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .admission import Share
 from .group import BranchId, Group
 from .request import Generation
 
@@ -53,25 +52,31 @@ class BeamSearch(Group):
     reason: "done" or "aborted", None until then. parents: for each step, which beam each beam continued.
     """
 
+    together = True
+
     def __init__(
         self,
         stem: Generation,
-        share: Share,
         width: int,
         length_penalty: float = 1.0,
         early_stopping: EarlyStopping = False,
         num_return: int = 1,
     ) -> None:
-        super().__init__(stem, share)
+        super().__init__(stem)
         self.width, self.length_penalty, self.early_stopping = width, length_penalty, early_stopping
         self.num_return = num_return
         self.reason: str | None = None
         self.parents: list[list[int]] = []
         self._numbers = itertools.count()
+        self.state = self._nothing()
+
+    def _nothing(self) -> BeamState:
+        """Where every search begins: W equal beams, of which only one may be continued."""
+        width = self.width
         scores = torch.full((width,), NEVER)
-        scores[0] = 0.0  # W equal beams at first: only one may be continued
-        nothing = torch.full((width,), NEVER), torch.zeros(width, dtype=torch.bool)
-        self.state = BeamState([], [[]] * width, [0] * width, scores, [[]] * width, *nothing)
+        scores[0] = 0.0
+        ended = torch.full((width,), NEVER), torch.zeros(width, dtype=torch.bool)
+        return BeamState([], [[]] * width, [0] * width, scores, [[]] * width, *ended)
 
     @property
     def seats(self) -> int:
@@ -87,11 +92,13 @@ class BeamSearch(Group):
         reasons = ("length", "eos")
         return [Hypothesis(said, score, reasons[said[-1] in self.stem.eos]) for said, score in found][: self.num_return]
 
-    def turn(self, generation: Generation) -> list[Generation]:
-        """All beams, in the turn of the first of them: which of them go on is decided together."""
-        if generation is self.stem:
-            return [generation]
-        return self.state.beams if generation is self.state.beams[0] else []
+    def restart(self) -> Generation:
+        """Begin again: the same steps lead to the same beams."""
+        for beam in self.state.beams:
+            beam.reason = "dropped"
+        self.state, self.parents = self._nothing(), []
+        self.stem.reason = self.reason and "dropped"
+        return self.stem
 
     def abort(self) -> None:
         """End the search without a result."""
@@ -155,8 +162,9 @@ class BeamSearch(Group):
         stem = self.stem
         name = BranchId(self.id, next(self._numbers))
         return Generation(
-            name, stem.prompt, stem.max_new_tokens, stem.sampling, tokens=tokens, group=self, tag=stem.tag
-        )
+            name, stem.prompt, stem.max_new_tokens, stem.sampling, tokens=tokens, group=self, tag=stem.tag,
+            priority=stem.priority,
+        )  # fmt: skip
 
     def forks(self, state: BeamState) -> list[tuple[Generation, list[Generation]]]:
         """Who must be forked into whom before `become(state)`."""

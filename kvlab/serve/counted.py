@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Hashable, Sequence
 from itertools import accumulate
+from typing import Any
 
 from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import blocks_needed
@@ -35,6 +36,10 @@ class CountedStore:
         length = job.length
         self._take(-(-length // self.block_size), spare)
         self._tokens[job.id] = length
+        return 0
+
+    def found(self, job: Any) -> int:
+        """Nothing is shared, so nothing is found."""
         return 0
 
     def append_each(self, ids: Collection[Hashable]) -> tuple[list[int], Pairs]:

@@ -10,7 +10,7 @@ from operator import index
 from kvlab.errors import UsageError
 from kvlab.memory.history import tag_bytes
 
-from .admission import Promises, Share
+from .admission import Limits
 from .beam import BeamSearch, EarlyStopping
 from .hf import PagedModel
 from .parallel import Samples
@@ -24,8 +24,8 @@ class Desk:
     Every method refuses at once: `NeverFits` what could never run (I10), `UsageError` what makes no sense.
     """
 
-    def __init__(self, promises: Promises, paged: PagedModel) -> None:
-        self._promises, self._paged = promises, paged
+    def __init__(self, limits: Limits, paged: PagedModel) -> None:
+        self._limits, self._paged = limits, paged
         self._ids = itertools.count()
 
     def single(
@@ -39,6 +39,7 @@ class Desk:
         stop: Iterable[Sequence[int]] = (),
         request_id: Hashable = None,
         tag: tuple[Hashable, ...] = (),
+        priority: int = 0,
     ) -> Generation:
         """One answer. taken: the names that there are, of which `request_id` must be none."""
         prompt, max_new_tokens = [int(token) for token in prompt], index(max_new_tokens)
@@ -47,11 +48,13 @@ class Desk:
             raise UsageError(f"a request {request_id!r} is there already")
         if request_id is None:
             request_id = next(number for number in self._ids if number not in taken)
-        promised = self._promises.needed(len(prompt), max_new_tokens)
+        self._limits.share(len(prompt), max_new_tokens)
         ends = self._paged.eos if eos is None else frozenset(map(int, eos))
         endings = [tuple(map(int, ending)) for ending in stop if len(ending)]
         tag_bytes(tag)  # refuses what is no tag
-        return Generation(request_id, prompt, max_new_tokens, sampling, ends, endings, promised, tag=tag)
+        return Generation(
+            request_id, prompt, max_new_tokens, sampling, ends, endings, tag=tag, priority=index(priority)
+        )
 
     def samples(self, stem: Generation, n: int, best_of: int | None, room: int) -> Samples:
         """`n` answers to the prompt of `stem`, or the best of more. room: how many sequences run at once."""
@@ -61,7 +64,8 @@ class Desk:
             raise UsageError(f"n is at least 1 and at most best_of, not {n} of {count}")
         if stem.sampling.greedy and count > 1:
             raise UsageError(f"{count} greedy answers would all be the same: they need a temperature")
-        return Samples(self._stem(stem), self._share(stem, count, room), n, count)
+        self._refuse_too_many(stem, count, room)
+        return Samples(stem, n, count)
 
     def beams(
         self, stem: Generation, width: int, length_penalty: float, early_stopping: EarlyStopping, n: int, room: int
@@ -77,17 +81,13 @@ class Desk:
             )
         if len(stem.eos) >= self._paged.vocab_size:
             raise UsageError(f"{len(stem.eos)} of {self._paged.vocab_size} tokens end the answer: no beam could go on")
-        share = self._share(stem, width, room)
-        return BeamSearch(self._stem(stem), share, width, float(length_penalty), early_stopping, n)
+        self._refuse_too_many(stem, width, room)
+        return BeamSearch(stem, width, float(length_penalty), early_stopping, n)
 
-    def _stem(self, stem: Generation) -> Generation:
-        stem.promised = 0  # its group is promised what it needs
-        return stem
-
-    def _share(self, stem: Generation, branches: int, room: int) -> Share:
+    def _refuse_too_many(self, stem: Generation, branches: int, room: int) -> None:
         if branches > room:
             raise UsageError(f"the request needs {branches} sequences at once, and at most {room} may run")
-        return self._promises.share(len(stem.prompt), stem.max_new_tokens, branches)
+        self._limits.share(len(stem.prompt), stem.max_new_tokens, branches)
 
     def _refuse_senseless(self, prompt: list[int], max_new_tokens: int) -> None:
         if not prompt or max_new_tokens < 1:

@@ -1,7 +1,7 @@
-"""The first engine: continuous batching of prefill and decode on paged memory, by admission and completion alone.
+"""The engine: continuous batching of prefill and decode on paged memory, whatever the load and however small the pool.
 
-Each step admits what it may (see `admission`), runs one flattened batch of prompts' chunks and decoding tokens,
-samples, and frees what has ended. Nothing is preempted.
+Each step asks the scheduler for a plan, copies blocks where it says so, runs one flattened batch of prompts' chunks and
+decoding tokens, samples, and frees what has ended.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from kvlab.compute import Kernels, PagedAttention
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import BlockManager, HitRate
 
-from .admission import Promises
+from .admission import Limits
 from .desk import Desk
 from .group import Group
 from .hf import PagedModel
 from .line import Line
+from .metrics import Stats
 from .ordering import Order
 from .outcome import Outcome, carry_out, decide
 from .placement import Placement
+from .policies import USUAL, Policies
 from .request import Generation
 from .reuse import Prefix, Reuse, index_for
+from .scheduler import Scheduler
+from .stores import PagedStore
 from .submission import Submissions
 
 
@@ -36,8 +40,9 @@ class Engine(Submissions):
     same size, else `UsageError`; attention: for `paged_attention`; kernels: Triton kernels for writing and decoding
     (`Kernels`); all may be a learner's. prefix: finds prompts that were computed before: "hash" or "radix", an index
     over the manager's pool, or what makes one (`PrefixCache`, a learner's own); by default nothing is looked for.
-    order: who of those who wait goes next, by default who came first. checked: `check()` runs after every step, and
-    what is found is compared with what was written.
+    host_blocks: blocks in the host's memory, where requests may be swapped to. watermark, policies: see `Scheduler`,
+    which decides who runs and who must leave when no block is free. order: who of those who wait goes next, by default
+    who came first. checked: `check()` runs after every step, and what is found is compared with what was written.
     """
 
     def __init__(
@@ -55,24 +60,32 @@ class Engine(Submissions):
         fill: float = 0.0,
         prefix: Prefix | None = None,
         order: Order | None = None,
+        host_blocks: int = 0,
+        watermark: float = 0.01,
+        policies: Policies = USUAL,
     ) -> None:
-        if max_running < 1 or token_budget < 1:
-            raise UsageError(f"at least 1 request and 1 token a step, not {max_running} and {token_budget}")
         self.manager = manager if manager is not None else BlockManager(num_blocks, block_size)
         managed = self.manager.pool.num_blocks, self.manager.block_size
         if managed != (num_blocks, block_size):
             raise UsageError(
                 f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
             )
-        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, kernels=kernels, fill=fill)
-        self.num_blocks, self.block_size = num_blocks, block_size
-        self.max_running, self.token_budget, self.checked = max_running, token_budget, checked
-        self.steps = self.projected_tokens = 0
-        self.planning_seconds = self.step_seconds = 0.0
-        promises = Promises(self.manager.pool.num_free, block_size, self.paged.max_positions)
-        self._line, self._desk = Line(promises, order), Desk(promises, self.paged)
+        self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
         self._reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
-        self._placement = Placement(self.manager, self.paged)
+        self.store = PagedStore(self.manager, host_blocks, self._reuse)
+        self.scheduler = Scheduler(
+            self.store,
+            max_running=max_running,
+            token_budget=token_budget,
+            watermark=watermark,
+            policies=policies if order is None else policies._replace(pick=order),
+        )
+        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, kernels=kernels, fill=fill)
+        self.steps = self.projected_tokens = self.generated_tokens = 0
+        self.planning_seconds = self.step_seconds = 0.0
+        self._line = Line(self.scheduler)
+        self._desk = Desk(Limits(self.manager.pool.num_free, block_size, self.paged.max_positions), self.paged)
+        self._placement = Placement(self.manager, self.paged, host_blocks)
         self._decided: Outcome | None = None
         self._in_step = False
 
@@ -84,30 +97,30 @@ class Engine(Submissions):
     @property
     def has_work(self) -> bool:
         """Whether any request waits or runs."""
-        return bool(self.waiting or self.running)
+        return self.scheduler.has_work
 
     def step(self) -> list[Generation]:
-        """Admit, run one flattened batch, sample. Returns the generations that got a token.
+        """Plan, run one flattened batch, sample. Returns the generations that got a token.
 
         If it is interrupted or fails, no token is lost or doubled: the next step runs the same tokens into the same
         slots, or carries out what this one had decided.
         """
         began = perf_counter()
         self._settle()  # what a step that was interrupted had decided
-        self._line.admit(self.max_running, self._reuse)
-        chosen = self._line.choose(self.token_budget)
-        if not chosen:
+        plan = self.scheduler.schedule()
+        if not plan.num_tokens:
             return []
         self._in_step = True
         try:
-            batch = self._placement.place(chosen, self.checked)
+            batch, ran = self._placement.place(plan, self.checked)
             self.planning_seconds += perf_counter() - began
-            self._decided = outcome = decide(chosen, self.paged.forward(batch))
+            self._decided = outcome = decide(plan, ran, self.paged.forward(batch))
         finally:
             self._in_step = False
         self._settle()
         self.steps += 1
         self.projected_tokens += batch.plan.num_tokens
+        self.generated_tokens += len(outcome.tokens) + sum(len(state.beams) for _, state in outcome.beams)
         self.step_seconds += perf_counter() - began
         if self.checked:
             self.check()
@@ -136,36 +149,58 @@ class Engine(Submissions):
     def abort(self, request: Generation | Group) -> None:
         """End a request now, or one sample of several, and give its blocks back. What has ended already stays so.
 
-        One that has not ended and is not this engine's is refused with `UsageError`.
+        It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with `UsageError`.
         """
         if request.finished:
             return
         self._line.refuse_stranger(request)
         if not self._in_step:
             self._settle()
-        request.abort()
-        group = request.group if isinstance(request, Generation) else request
-        if group is not None and group.finished:
-            group.abort()  # the stem, which nobody waits for any more
+        self._line.abort(request)
         if not self._in_step:  # a step frees at its end
-            self._line.retire(self._placement.release)
+            self._line.retire()
+
+    def stats(self) -> Stats:
+        """What it is doing, and has done; see also `kvlab.serve.metrics.prometheus`."""
+        scheduler, pool, host = self.scheduler, self.manager.pool, self.store.swapper
+        ended, swapped = self._line.ended, sum(job.state == "swapped" for job in scheduler.waiting)
+        return Stats(
+            running=scheduler.num_running,
+            waiting=len(scheduler.waiting) - swapped,
+            swapped=swapped,
+            blocks=self.num_blocks,
+            blocks_free=pool.num_free,
+            blocks_cached=getattr(pool, "num_cached", 0),
+            host_blocks=host.host.num_blocks if host is not None else 0,
+            host_blocks_free=host.host.num_free if host is not None else 0,
+            steps=self.steps,
+            computed_tokens=self.projected_tokens,
+            generated_tokens=self.generated_tokens,
+            finished=ended["eos"] + ended["stop"] + ended["length"],
+            aborted=ended["aborted"],
+            preemptions=scheduler.preemptions,
+            swaps=scheduler.swaps,
+            recomputed_tokens=scheduler.recomputed_tokens,
+            prefix_queries=self.hits.asked,
+            prefix_hits=self.hits.found,
+            planning_seconds=self.planning_seconds,
+            step_seconds=self.step_seconds,
+        )
 
     def check(self) -> None:
-        """Walk everything: pool, tables and counts (I1, I2, I3), tokens that have slots (I3), and promises (I10)."""
-        self.manager.check()
+        """Walk everything: pools, tables and counts (I1, I2), and tokens that have slots (I3)."""
+        self.store.check()
         for generation in self.running:
             tokens = self.manager.num_tokens(generation.id)
             if not generation.computed <= tokens <= generation.length:
                 counts = f"{generation.computed} computed, {generation.length} in all"
                 raise InvariantBroken("I3", f"request {generation.id!r}: {tokens} tokens in the table, {counts}")
         self._reuse.check()
-        self._line.promises.check(self.running, self._reuse.spared(self.running))
 
     def _settle(self) -> None:
         """Carry out what has been decided, and free whoever has ended."""
-        self._placement.copy()
         if self._decided is not None:
-            carry_out(self._decided, self._line, self._placement)
+            carry_out(self._decided, self._line)
             self._reuse.publish(generation for generation, _ in self._decided.computed)
             self._decided = None
-        self._line.retire(self._placement.release)
+        self._line.retire()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 
-from .admission import Share
 from .request import Generation
 
 
@@ -22,12 +21,14 @@ class Group(ABC):
     """A request whose prompt many branches share.
 
     stem: the sequence that runs the prompt. When it has, it is forked into all branches at once and freed, so the
-    branches are alike: each may end or be aborted at any time, and none of them owns what the others read. share: the
-    blocks that are promised to it.
+    branches are alike: each may end or be aborted at any time, and none of them owns what the others read. together:
+    whether the branches only go on all in the same step.
     """
 
-    def __init__(self, stem: Generation, share: Share) -> None:
-        self.stem, self.share = stem, share
+    together = False
+
+    def __init__(self, stem: Generation) -> None:
+        self.stem = stem
         stem.group = self
 
     @property
@@ -41,11 +42,6 @@ class Group(ABC):
         return not self.seats
 
     @property
-    def promised(self) -> int:
-        """Blocks that it may need: full blocks of the prompt once, and the rest for each branch that may still run."""
-        return self.share.common + self.share.each * self.seats
-
-    @property
     @abstractmethod
     def seats(self) -> int:
         """Branches that run, or will."""
@@ -54,6 +50,6 @@ class Group(ABC):
     def abort(self) -> None:
         """End whatever has not ended."""
 
-    def turn(self, generation: Generation) -> Sequence[Generation]:
-        """Who must run in the same step when it is this generation's turn."""
-        return (generation,)
+    def restart(self) -> Generation:
+        """Begin again from the stem, which is returned: a group that goes on together has lost its blocks."""
+        return self.stem

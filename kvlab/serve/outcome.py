@@ -14,7 +14,8 @@ from torch import Tensor
 from .beam import BeamSearch, BeamState
 from .line import Line
 from .parallel import Samples
-from .placement import Placement
+from .placement import Ran
+from .plan import Plan
 from .request import Generation
 from .sampling import sample
 
@@ -31,22 +32,23 @@ class Token(NamedTuple):
 class Outcome(NamedTuple):
     """What a step has led to.
 
-    computed: how many tokens each sequence that ran has in the pools now. forks: which are to be forked into which,
+    plan: the step's. computed: how many tokens each sequence that ran has in the pools now. forks: which are to be forked into which,
     before anybody writes again. tokens: what was sampled. beams: the states that beam searches go over to.
     """
 
+    plan: Plan
     computed: list[tuple[Generation, int]]
     forks: list[tuple[Generation, list[Generation]]]
     tokens: list[Token]
     beams: list[tuple[BeamSearch, BeamState]]
 
 
-def decide(ran: Sequence[tuple[Generation, int]], logits: Tensor) -> Outcome:
-    """The outcome of a step in which each generation of `ran` ran so many tokens. Changes nothing.
+def decide(plan: Plan, ran: Ran, logits: Tensor) -> Outcome:
+    """The outcome of a step of `plan` in which each generation of `ran` ran so many tokens. Changes nothing.
 
     logits: `[rows, vocab]`, one row for each of `ran` that has no more tokens to run, in order.
     """
-    outcome = Outcome([(generation, generation.computed + count) for generation, count in ran], [], [], [])
+    outcome = Outcome(plan, [(generation, generation.computed + count) for generation, count in ran], [], [], [])
     rows: dict[Generation, int] = {}
     for generation, count in ran:
         if count == generation.pending:
@@ -92,12 +94,12 @@ def _sample(readers: list[tuple[Generation, int]], logits: Tensor, outcome: Outc
         outcome.tokens.append(Token(reader, len(reader.tokens), token, logprob))
 
 
-def carry_out(outcome: Outcome, line: Line, placement: Placement) -> None:
+def carry_out(outcome: Outcome, line: Line) -> None:
     """Make it so; doing it again changes nothing. Forks come first: nobody writes before their blocks are shared."""
     for generation, computed in outcome.computed:
         generation.computed = computed
+    line.scheduler.commit(outcome.plan)
     for parent, children in outcome.forks:
-        placement.fork(parent, children)
         line.branch(parent, children)
     for generation, position, token, logprob in outcome.tokens:
         if not generation.finished and len(generation.tokens) == position:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kvlab.errors import UsageError
 
-from .admission import Share
 from .group import BranchId, Group
 from .request import Generation
 
@@ -19,8 +18,8 @@ class Samples(Group):
     from the seed and i, so that a seed gives the same answers, each different. n: how many are wanted in the end.
     """
 
-    def __init__(self, stem: Generation, share: Share, n: int, best_of: int) -> None:
-        super().__init__(stem, share)
+    def __init__(self, stem: Generation, n: int, best_of: int) -> None:
+        super().__init__(stem)
         self.n = n
         self.samples = [self._sample(number, scored=best_of > n) for number in range(best_of)]
 

@@ -68,6 +68,10 @@ class Store(Protocol):
         """Room for all of `job.length` tokens, while `spare` blocks stay free. Returns how many are there already."""
         ...
 
+    def found(self, job: Job) -> int:
+        """How many tokens of a job that waits are there already."""
+        ...
+
     def append_each(self, ids: Collection[Hashable]) -> tuple[list[int], Pairs]:
         """Room for one token more for each: the slots, and what must be copied before they are written.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from .ordering import FirstCome, Order
+
 
 class Crowd(Protocol):
     """Jobs that were forked from one, the stem. together: they go on all in the same step, or none."""
@@ -91,11 +93,13 @@ class Policies(NamedTuple):
     order: what to sort jobs by, to admit them and to find the first, which is never preempted while others run.
     victim: who must leave, out of those who run, the first in order first. swap: whether a victim of so many tokens in
     so many blocks is swapped to the host rather than recomputed.
+    pick: who of those who wait goes next, by default the first in order (see `kvlab.serve.ordering`).
     """
 
     order: Callable[[Any], Any] = first_come
     victim: Callable[[Sequence[Any]], Any] = last_in_order
     swap: Callable[[int, int], bool] = always_recompute
+    pick: Order = FirstCome()
 
 
 USUAL = Policies()

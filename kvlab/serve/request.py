@@ -24,7 +24,8 @@ class Generation:
 
     group: what it is a branch of, if several share its prompt; number: which branch, each with random numbers of its
     own. tag: what its keys and values depend on beside the tokens, see `kvlab.memory.history.tag_bytes`. logprob: log-
-    probability of `tokens` by the model's own distribution, summed up if it is `scored`.
+    probability of `tokens` by the model's own distribution, summed up if it is `scored`. priority: the smaller, the
+    sooner, under a policy that looks at it. came: its number among all requests. state: see `kvlab.serve.policies.Job`.
     """
 
     id: Hashable
@@ -33,7 +34,6 @@ class Generation:
     sampling: Sampling = GREEDY
     eos: frozenset[int] = frozenset()
     stop: Sequence[tuple[int, ...]] = ()
-    promised: int = 0
     tokens: list[int] = field(default_factory=list)
     reason: str | None = None
     computed: int = 0
@@ -42,10 +42,25 @@ class Generation:
     scored: bool = False
     logprob: float = 0.0
     tag: tuple[Hashable, ...] = ()
+    priority: int = 0
+    came: int = 0
+    state: str = ""
 
     def __post_init__(self) -> None:
         self._random = sample_generator(self.sampling.seed, self.number)
         self.draw = self._random.random()
+
+    @property
+    def arrival(self) -> tuple[int, int]:
+        """When it came, before and after others; branches of one prompt by their numbers."""
+        if self.group is None or self.group.stem is self:
+            return self.came, 0
+        return self.group.stem.came, 1 + self.number
+
+    @property
+    def seats(self) -> int:
+        """Sequences that it is, or is to be."""
+        return self.group.seats if self.group is not None and self.group.stem is self else 1
 
     @property
     def finished(self) -> bool:

@@ -13,12 +13,10 @@ from kvlab.memory import (
     HitRate,
     Match,
     PrefixIndex,
-    blocks_needed,
     chain_sha256,
     make_index,
 )
 
-from .group import Group
 from .request import Generation
 
 Prefix = str | PrefixIndex | Callable[[BlockPool, int], PrefixIndex]
@@ -49,26 +47,23 @@ class Reuse:
 
     def __init__(self, index: PrefixIndex | None, manager: BlockManager, checked: bool = False) -> None:
         self.index, self.manager, self.checked, self.hits = index, manager, checked, HitRate()
-        self._all = manager.pool.num_free
         self._said: WeakKeyDictionary[Generation, History] = WeakKeyDictionary()
         self._filed: WeakKeyDictionary[Generation, int] = WeakKeyDictionary()  # how many of its blocks are published
         self._text: dict[int, object] = {}  # if checked: the key of what was written to each block, None for a part
 
     def found(self, generation: Generation) -> int:
-        """How many tokens of its prompt are there already."""
-        return self._match(generation).num_tokens
+        """How many of its tokens are there already."""
+        return self.match(generation).num_tokens
 
-    def enter(self, generation: Generation) -> None:
-        """Admit it with what is found of its prompt; that need not be computed. It can be repeated."""
-        if generation.id not in self.manager:
-            match = self._match(generation)
-            if match.blocks:
-                self.manager.admit(generation.id, match.num_tokens, match.blocks)
-            else:
-                self.manager.admit(generation.id, 0)
-            if self.index is not None:
-                self.hits.record(len(generation.prompt), match.num_tokens)
-        generation.computed = self.manager.num_tokens(generation.id)
+    def entered(self, generation: Generation, found: int) -> None:
+        """It was admitted with `found` of its tokens, which need not be computed.
+
+        What a request that had to leave finds of its own is not counted as shared (F7).
+        """
+        if self.index is None:
+            return
+        self.hits.record(len(generation.prompt), found, again=generation in self._filed or bool(generation.tokens))
+        self._filed[generation] = found // self.manager.block_size
 
     def publish(self, generations: Iterable[Generation]) -> None:
         """Let others find the blocks that these have filled, now that they are written (I8). It can be repeated."""
@@ -92,24 +87,6 @@ class Reuse:
             self.manager.remap(generation.id, others)
         self._filed[generation] = full
 
-    def spared(self, running: Iterable[Generation], newcomer: Generation | None = None) -> int:
-        """Blocks that were promised more often than they are there: each time after the first that somebody holds them.
-
-        newcomer: what it would share is counted too, but not what lies free: that it must take like a new block (F2).
-        """
-        if self.index is None:
-            return 0
-        held, groups = 0, dict[Group, set[int]]()
-        for generation in running:
-            if generation.group is None:
-                held += blocks_needed(self.manager.num_tokens(generation.id), self.manager.block_size)
-            else:  # a group is promised common blocks once
-                groups.setdefault(generation.group, set()).update(self.manager.table(generation.id))
-        held += sum(map(len, groups.values())) - (self._all - self.manager.pool.num_free)
-        if newcomer is not None:
-            held += sum(self.manager.pool.ref_count(block) > 0 for block in self._match(newcomer).blocks)
-        return held
-
     def check(self) -> None:
         """Walk the index."""
         if self.index is not None:
@@ -120,10 +97,12 @@ class Reuse:
             self._said[generation] = History(generation.prompt, generation.tag)
         return self._said[generation]
 
-    def _match(self, generation: Generation) -> Match:
+    def match(self, generation: Generation) -> Match:
+        """The blocks that hold the beginning of all it has said so far, generated tokens too (F8), but for one token."""
         if self.index is None:
             return Match([], 0)
         said = self._history(generation)
+        said.extend(generation.tokens[len(said) - len(generation.prompt) :])
         blocks, tokens = self.index.match(said, generation.tag)
         if tokens != len(blocks) * self.manager.block_size or tokens >= len(said):
             raise InvariantBroken(

@@ -58,7 +58,7 @@ class Roster:
 
         To say so twice changes nothing.
         """
-        new = [child for child in children if child.id not in self.decoding]
+        new = [child for child in children if child.state == ""]
         self.store.fork(parent.id, [child.id for child in new])
         for child in new:
             self.decoding[child.id] = child
@@ -68,20 +68,19 @@ class Roster:
         """Let a job go, whatever its state, and give back what it holds. One that has ended stays as it is."""
         if job.state == "running":
             self._drop(job)
-        elif job.state in ("waiting", "swapped"):
+        elif job in self.waiting:
+            self.store.discard(job.id)
             self.waiting.remove(job)
-            if job.state == "swapped":
-                self.store.forget(job.id)
         job.state = "ended"
 
     def _drop(self, job: Any) -> None:
-        """Give back the blocks of a job that runs."""
-        self.store.free(job.id)
+        """Give back the blocks of a job that runs. It can be repeated."""
+        self.store.discard(job.id)
         self._remove(job)
 
     def _remove(self, job: Any) -> None:
         if self.decoding.pop(job.id, None) is None:
-            del self.prefilling[job.id]
+            self.prefilling.pop(job.id, None)
 
     def _enter(self, job: Any, where: dict[Hashable, Any]) -> None:
         """From the queue to those who run."""

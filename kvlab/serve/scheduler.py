@@ -7,6 +7,7 @@ It decides with integers alone and touches no tensor, so that the engine and the
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import islice
 from math import ceil
 from typing import Any, NoReturn
 
@@ -35,8 +36,9 @@ class Scheduler(Roster):
       way, in chunks; then new jobs.
     - At most `max_running` jobs run at once, and no more are admitted than the budget has tokens, so that all who
       decode do so in every step.
-    - Only the first in order may be admitted, and only if all its tokens fit at once and `watermark` (a share of the
-      blocks) stays free for those who run; with nobody running the watermark is not asked for.
+      Only a job with more branches than that runs, and then alone, and its branches take turns.
+    - Only the first in order (or whom `policies.pick` says) may be admitted, and only if all its tokens fit at once and
+      `watermark` (a share of the blocks) stays free for those who run; one alone is always admitted if it fits.
     - Who needs a block when none is free makes the policies' victim leave, never the first in order (I11), until there
       is one. A victim waits where its order puts it, and nobody is admitted in the step in which somebody had to leave.
 
@@ -83,12 +85,21 @@ class Scheduler(Roster):
     def _decode(self, plan: Plan) -> None:
         """A token for everybody who decodes, whoever has to leave for it."""
         while self.decoding:
+            turn = self._turn()
             try:
-                plan.slots, plan.copies = self.store.append_each(self.decoding.keys())
-                break
+                plan.slots, plan.copies = self.store.append_each(turn.keys())
+                plan.decoding = list(turn.values())
+                return
             except OutOfBlocks as error:
                 self._preempt(plan, error)
-        plan.decoding = list(self.decoding.values())
+
+    def _turn(self) -> dict[Hashable, Any]:
+        """Who decodes now: all, but of samples that are more than the budget has tokens only the first."""
+        if len(self.decoding) <= self.token_budget:
+            return self.decoding
+        if any(job.group is not None and job.group.together for job in self.decoding.values()):
+            return self.decoding  # the budget has been made smaller than a search
+        return dict(islice(self.decoding.items(), self.token_budget))
 
     def _continue(self, plan: Plan, left: int) -> int:
         """Chunks of prompts that are under way, in order, out of `left` tokens; returns what is left then."""
@@ -100,17 +111,21 @@ class Scheduler(Roster):
     def _admit(self, plan: Plan, left: int) -> None:
         """Admit from the head of the queue, and nobody past it, as long as seats, tokens and blocks are left."""
         while self.waiting and left > 0:
-            job = self.waiting[0]
+            place = self.policies.pick.pick(self.waiting, self.store.found)
+            job = self.waiting[place]
             back = self._crowd(job, self.waiting) if job.state == "swapped" else None
             seats = job.seats if back is None else len(back)
-            if seats > min(self.max_running, self.token_budget) - self._seats or back and seats > left:
+            full = seats > min(self.max_running, self.token_budget) - self._seats or back and seats > left
+            if full and self.num_running:
                 return
+            queue = list(self.waiting)
             try:
                 left -= self._start(plan, job, left) if back is None else self._bring_back(plan, back)
             except OutOfBlocks as error:
                 if not self.num_running:
                     self._refuse(job, error)
                 return
+            self.policies.pick.admitted(queue, place)
 
     def _start(self, plan: Plan, job: Any, left: int) -> int:
         """Admit a job that holds nothing; returns how many tokens it runs in this step."""

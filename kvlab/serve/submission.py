@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -12,13 +11,13 @@ from .line import Line
 from .parallel import Samples
 from .request import Generation
 from .sampling import GREEDY, SAMPLED, Sampling
+from .scheduler import Scheduler
 
 
 class Submissions:
     """The part of an engine that takes requests. What could never run, or makes no sense, never gets into its line."""
 
-    max_running: int
-    token_budget: int
+    scheduler: Scheduler
     _line: Line
     _desk: Desk
 
@@ -32,17 +31,20 @@ class Submissions:
         stop: Iterable[Sequence[int]] = (),
         request_id: Hashable = None,
         tag: tuple[Hashable, ...] = (),
+        priority: int = 0,
     ) -> Generation:
         """Queue a request. Refused at once: `NeverFits` if it could never run, `UsageError` if it makes no sense.
 
         prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
         stop: sequences of ids that do. request_id: by default a number of its own. tag: what keys and values depend on
-        beside the tokens (adapter, salt, images); only requests with the same tag share a prefix.
+        beside the tokens (adapter, salt, images); only requests with the same tag share a prefix. priority: the smaller,
+        the sooner, if the engine's policies look at it.
         """
         generation = self._desk.single(
-            self._line.names(), prompt, max_new_tokens, sampling, eos=eos, stop=stop, request_id=request_id, tag=tag
-        )
-        self.waiting.append(generation)
+            self._line.names(), prompt, max_new_tokens, sampling,
+            eos=eos, stop=stop, request_id=request_id, tag=tag, priority=priority,
+        )  # fmt: skip
+        self._line.join(generation)
         return generation
 
     def sample(
@@ -57,12 +59,12 @@ class Submissions:
     ) -> Samples:
         """Queue `n` sampled answers to one prompt, which runs once; or the `n` best of `best_of`, see `Samples.best`.
 
-        options: `eos`, `stop`, `request_id` and `tag`, as for `submit`. Greedy answers, which would be the same, are
+        options: `eos`, `stop`, `request_id`, `tag` and `priority`, as for `submit`. Greedy answers, which would be the same, are
         refused.
         """
         stem = self._desk.single(self._line.names(), prompt, max_new_tokens, sampling, **options)
         samples = self._desk.samples(stem, n, best_of, self.max_running)
-        self.waiting.append(stem)
+        self._line.join(stem)
         return samples
 
     def beam(
@@ -78,21 +80,39 @@ class Submissions:
     ) -> BeamSearch:
         """Queue a beam search: what `generate(num_beams=width, do_sample=False, ...)` finds for this prompt.
 
-        options: `eos`, `request_id` and `tag`, as for `submit`. All beams run in one step, so `width` is at most
+        options: `eos`, `request_id`, `tag` and `priority`, as for `submit`. All beams run in one step, so `width` is at most
         `max_running` and `token_budget`.
         """
         stem = self._desk.single(self._line.names(), prompt, max_new_tokens, **options)
         room = min(self.max_running, self.token_budget)
         search = self._desk.beams(stem, width, length_penalty, early_stopping, num_return, room)
-        self.waiting.append(stem)
+        self._line.join(stem)
         return search
 
     @property
-    def waiting(self) -> deque[Generation]:
-        """Requests that are still to be admitted, the oldest first; a stem stands for all its branches."""
-        return self._line.waiting
+    def max_running(self) -> int:
+        """Sequences that run at once, at most."""
+        return self.scheduler.max_running
+
+    @max_running.setter
+    def max_running(self, most: int) -> None:
+        self.scheduler.max_running = most
+
+    @property
+    def token_budget(self) -> int:
+        """Tokens of one step, at most."""
+        return self.scheduler.token_budget
+
+    @token_budget.setter
+    def token_budget(self, most: int) -> None:
+        self.scheduler.token_budget = most
+
+    @property
+    def waiting(self) -> list[Generation]:
+        """Requests that are to be admitted, or swapped in again, in order; a stem stands for all its branches."""
+        return self.scheduler.waiting
 
     @property
     def running(self) -> list[Generation]:
-        """Sequences that have been admitted and have not ended."""
-        return self._line.running
+        """Sequences that have been admitted and have not ended, in order."""
+        return self.scheduler.running

@@ -91,8 +91,9 @@ def alone_together(ask: Ask, width: int, together: bool) -> list[list[int]]:
 class Served:
     """Runs a scheduler on memories of integers: every slot of the pools, and of the host, holds (token, position)."""
 
-    def __init__(self, num_blocks: int, block_size: int = 4, host: int = 0, **options: Any) -> None:
-        self.manager = BlockManager(num_blocks, block_size)
+    def __init__(self, blocks: int | BlockManager, block_size: int = 4, host: int = 0, **options: Any) -> None:
+        self.manager = blocks if isinstance(blocks, BlockManager) else BlockManager(blocks, block_size)
+        num_blocks = self.manager.pool.num_blocks
         self.store = PagedStore(self.manager, host)
         self.scheduler = Scheduler(self.store, **options)
         self.pool: list[Any] = [None] * (num_blocks * block_size)

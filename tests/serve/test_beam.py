@@ -192,8 +192,8 @@ def oracle_of_the_third():
 
 @pytest.mark.parametrize(
     "where",
-    ["engine.decide", "placement.Placement.fork", "placement.Placement.copy", "line.Line.branch",
-     "beam.BeamSearch.become", "placement.Placement.release", "placement.Placement.place"],
+    ["engine.decide", "roster.Roster.fork", "placement.Placement.copy", "line.Line.branch", "roster.Roster.commit",
+     "beam.BeamSearch.become", "roster.Roster.end", "placement.Placement.place", "scheduler.Scheduler.schedule"],
 )  # fmt: skip
 @pytest.mark.parametrize("late", [False, True])
 def test_a_search_interrupted_anywhere_finds_what_it_would_have_found(monkeypatch, where, late):

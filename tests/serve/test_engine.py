@@ -1,4 +1,4 @@
-"""The engine: the tokens of one-by-one generate() whatever arrives when, and no block kept or promised in vain."""
+"""The engine: the tokens of one-by-one generate() whatever arrives when, and no block kept in vain."""
 
 from __future__ import annotations
 
@@ -138,16 +138,17 @@ def test_two_requests_of_one_name_cannot_be_told_apart_and_the_second_is_refused
     serving.submit([6], 4, request_id="a")
 
 
-def test_a_request_is_admitted_only_when_every_promise_can_be_kept_and_first_come_is_first_served():
-    serving = engine(6)
+def test_requests_are_admitted_on_what_they_have_and_the_most_recent_leaves_when_that_was_too_many():
+    serving = engine(6, watermark=0)
     first, second, third = serving.submit(prompt(5), 12), serving.submit(prompt(6), 11), serving.submit([5], 1)
     serving.step()
-    assert serving.running == [
-        first
-    ]  # 4 + 4 > 6 blocks may be needed, though 2 + 2 would do now; the third waits its turn
-    assert serving.manager.pool.num_free == 6 - blocks_needed(5, B)  # promised, not taken
+    assert serving.running == [first, second]  # 2 + 2 blocks do now, 4 + 4 may be needed; the third has ended already
+    assert third.tokens == greedy(tiny("llama"), [5], 1)
     serving.run()
-    assert [len(g.tokens) for g in (first, second, third)] == [12, 11, 1] and idle(serving)
+    assert serving.stats().preemptions and [len(g.tokens) for g in (first, second)] == [12, 11] and idle(serving)
+    assert first.tokens == greedy(tiny("llama"), prompt(5), 12) and second.tokens == greedy(
+        tiny("llama"), prompt(6), 11
+    )
 
 
 def test_eos_and_stop_sequences_end_an_answer_and_are_kept_in_it():
@@ -224,7 +225,7 @@ def test_a_long_prompt_does_not_hold_up_those_who_decode():
     assert idle(serving)
 
 
-def test_a_request_that_ended_in_an_interrupted_step_takes_no_block_beyond_its_promise(monkeypatch):
+def test_a_request_that_ended_in_an_interrupted_step_takes_no_block_more(monkeypatch):
     serving, accept = engine(2), Generation.accept
     generation = serving.submit(prompt(2 * B), 1)
 
@@ -290,7 +291,7 @@ def test_a_step_interrupted_anywhere_repeats_its_random_numbers_and_ends_where_i
     assert interrupted and [g.tokens for g in asked] == [g.tokens for g in want] and idle(serving)
 
 
-def test_a_manager_that_fails_to_admit_costs_no_request_and_no_promise():
+def test_a_manager_that_fails_to_admit_costs_no_request():
     class Moody(BlockManager):
         failed = False
 
@@ -315,7 +316,7 @@ def test_a_manager_of_other_blocks_than_the_pools_is_refused_with_both_sizes():
             engine(manager=manager)
 
 
-def test_blocks_that_a_manager_cannot_give_are_not_promised():
+def test_blocks_that_a_manager_cannot_give_are_not_counted_on():
     serving = engine(4, manager=BlockManager(BlockPool(4, null_block=True), B))
     with pytest.raises(NeverFits, match="may need 4 blocks .* there are 3"):
         serving.submit(prompt(9), 5)

@@ -227,8 +227,8 @@ def test_samples_aborted_one_by_one_or_all_at_any_moment_lose_no_block_and_chang
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
     "where",
-    ["engine.decide", "placement.Placement.fork", "placement.Placement.copy", "line.Line.branch",
-     "request.Generation.accept", "placement.Placement.release", "placement.Placement.place"],
+    ["engine.decide", "roster.Roster.fork", "placement.Placement.copy", "line.Line.branch", "roster.Roster.commit",
+     "request.Generation.accept", "roster.Roster.end", "placement.Placement.place", "scheduler.Scheduler.schedule"],
 )  # fmt: skip
 def test_samples_interrupted_anywhere_are_the_same(monkeypatch, where, late):
     module, *names = where.split(".")

@@ -9,10 +9,10 @@ import pytest
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
 from kvlab.memory import BlockManager
-from kvlab.serve.policies import Cheaper, Policies, always_swap, by_priority
+from kvlab.serve.policies import Cheaper, Policies, always_recompute, always_swap, by_priority
 from kvlab.serve.scheduler import Scheduler, Stuck
 from kvlab.serve.stores import PagedStore
-from tests.serve.jobs import Ask, Served, alone
+from tests.serve.jobs import Ask, Served, alone, alone_together
 
 B = 4
 
@@ -220,15 +220,22 @@ def test_planning_that_is_interrupted_anywhere_costs_time_and_no_token():
         assert all(ask.tokens == alone(ask) for ask in asks) and served.idle
 
 
-def test_a_learners_manager_without_the_call_for_many_is_asked_one_by_one():
-    class Plain(BlockManager):
-        append_each = property(lambda self: (_ for _ in ()).throw(AttributeError("append_each")))
+@pytest.mark.parametrize("swap", [always_recompute, always_swap])
+def test_a_learners_manager_is_asked_for_one_token_after_the_other_and_all_come_out_the_same(swap):
+    class Mine(BlockManager):
+        asked = 0
 
-    served = Served(5, watermark=0)
-    served.manager = served.store.manager = Plain(5, B)
+        def append(self, seq_id, count=1):
+            self.asked += 1
+            return super().append(seq_id, count)
+
+    served = Served(Mine(9, B), host=9, watermark=0, policies=Policies(swap=swap))
     asks = [served.submit(B, 7) for _ in range(3)]
+    group = served.submit(6, 5, width=3)
     served.run()
-    assert served.scheduler.preemptions and all(ask.tokens == alone(ask) for ask in asks) and served.idle
+    assert served.manager.asked and served.scheduler.preemptions and served.idle
+    assert all(ask.tokens == alone(ask) for ask in asks)
+    assert [job.tokens for job in group.group.jobs] == alone_together(group, 3, False)
 
 
 def test_a_lone_request_that_cannot_go_on_is_named_with_both_numbers_and_nothing_changes():
