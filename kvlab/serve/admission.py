@@ -1,9 +1,9 @@
 """Which requests may be submitted: those that would fit, alone, with all that they may need.
 
-How long an answer gets is not known, only the most that it may get: keys are kept for `prompt + max_new_tokens - 1` tokens
-(the last token sampled is never run). A request that needs more blocks for that than there are could never finish, and
-neither could whoever waits behind it. Every other one does: when blocks run short, the others leave for the first in order
-(see `scheduler`).
+How long an answer gets is not known, only the most that it may get: keys are kept for `prompt + max_new_tokens - 1`
+tokens (the last token sampled is never run). A request that needs more blocks for that than there are could never
+finish, and neither could whoever waits behind it. Every other one does: when blocks run short, the others leave for the
+first in order (see `scheduler`).
 """
 
 from __future__ import annotations

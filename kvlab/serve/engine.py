@@ -149,7 +149,8 @@ class Engine(Submissions):
     def abort(self, request: Generation | Group) -> None:
         """End a request now, or one sample of several, and give its blocks back. What has ended already stays so.
 
-        It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with `UsageError`.
+        It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with
+        `UsageError`.
         """
         if request.finished:
             return

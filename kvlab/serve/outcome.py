@@ -32,8 +32,9 @@ class Token(NamedTuple):
 class Outcome(NamedTuple):
     """What a step has led to.
 
-    plan: the step's. computed: how many tokens each sequence that ran has in the pools now. forks: which are to be forked into which,
-    before anybody writes again. tokens: what was sampled. beams: the states that beam searches go over to.
+    plan: the step's. computed: how many tokens each sequence that ran has in the pools now. forks: which are to be
+    forked into which, before anybody writes again. tokens: what was sampled. beams: the states that beam searches go
+    over to.
     """
 
     plan: Plan

@@ -98,7 +98,8 @@ class Reuse:
         return self._said[generation]
 
     def match(self, generation: Generation) -> Match:
-        """The blocks that hold the beginning of all it has said so far, generated tokens too (F8), but for one token."""
+        """The blocks that hold the beginning of all it has said so far, generated tokens too (F8), but for one
+        token."""
         if self.index is None:
             return Match([], 0)
         said = self._history(generation)

@@ -17,7 +17,8 @@ from .policies import Job
 class PagedStore:
     """Blocks of `manager`, and of a host with `num_host_blocks` blocks, if any. See `kvlab.serve.plan.Store`.
 
-    reuse: knows which tokens of a job are in blocks already (see `kvlab.serve.reuse.Reuse`); by default nothing is found.
+    reuse: knows which tokens of a job are in blocks already (see `kvlab.serve.reuse.Reuse`); by default nothing is
+    found.
     """
 
     def __init__(self, manager: BlockManager, num_host_blocks: int = 0, reuse: Any = None) -> None:

@@ -37,8 +37,8 @@ class Submissions:
 
         prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
         stop: sequences of ids that do. request_id: by default a number of its own. tag: what keys and values depend on
-        beside the tokens (adapter, salt, images); only requests with the same tag share a prefix. priority: the smaller,
-        the sooner, if the engine's policies look at it.
+        beside the tokens (adapter, salt, images); only requests with the same tag share a prefix. priority: the
+        smaller, the sooner, if the engine's policies look at it.
         """
         generation = self._desk.single(
             self._line.names(), prompt, max_new_tokens, sampling,
@@ -59,8 +59,8 @@ class Submissions:
     ) -> Samples:
         """Queue `n` sampled answers to one prompt, which runs once; or the `n` best of `best_of`, see `Samples.best`.
 
-        options: `eos`, `stop`, `request_id`, `tag` and `priority`, as for `submit`. Greedy answers, which would be the same, are
-        refused.
+        options: `eos`, `stop`, `request_id`, `tag` and `priority`, as for `submit`. Greedy answers, which would be the
+        same, are refused.
         """
         stem = self._desk.single(self._line.names(), prompt, max_new_tokens, sampling, **options)
         samples = self._desk.samples(stem, n, best_of, self.max_running)
@@ -80,8 +80,8 @@ class Submissions:
     ) -> BeamSearch:
         """Queue a beam search: what `generate(num_beams=width, do_sample=False, ...)` finds for this prompt.
 
-        options: `eos`, `request_id`, `tag` and `priority`, as for `submit`. All beams run in one step, so `width` is at most
-        `max_running` and `token_budget`.
+        options: `eos`, `request_id`, `tag` and `priority`, as for `submit`. All beams run in one step, so `width` is at
+        most `max_running` and `token_budget`.
         """
         stem = self._desk.single(self._line.names(), prompt, max_new_tokens, **options)
         room = min(self.max_running, self.token_budget)

@@ -119,6 +119,25 @@ def measure(requests: int, rounds: int) -> dict[str, float]:
     return {name: median(values) for name, values in seen.items()}
 
 
+def planning_share(running: int = 64, answer: int = 80) -> float:
+    """The share of an engine step on courier that is spent before the model runs, with so many requests running."""
+    import torch
+
+    from kvlab.models import load_courier
+    from kvlab.serve.engine import Engine
+
+    threads, r = torch.get_num_threads(), np.random.default_rng(0)
+    torch.set_num_threads(1)
+    try:
+        engine = Engine(load_courier()[0], 2000, BLOCK_SIZE, max_running=running)
+        for _ in range(running):
+            engine.submit(r.integers(0, 1000, r.integers(50, 200)).tolist(), answer, eos=())
+        engine.run()
+    finally:
+        torch.set_num_threads(threads)
+    return engine.planning_seconds / engine.step_seconds
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=512)
@@ -129,6 +148,8 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{'us an output token (at most 2.5 wanted)':44}")
     for name, value in figures.items():
         print(f"  {name:42}{value:8.2f}")
+    figures["share of a step"] = planning_share(answer=20 if options.rounds == 1 else 80)
+    print(f"planning is {figures['share of a step']:.1%} of a step on courier, 64 running (at most 5% wanted)")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(figures, file, indent=1)

@@ -1,4 +1,5 @@
-"""Failures of other systems' schedulers that ours must not have (FAILURES.md F7, F8, F15-F18, F20; F19 is in test_sharing)."""
+"""Failures of other systems' schedulers that ours must not have (FAILURES.md F7, F8, F15-F18, F20; F19 is in
+test_sharing)."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     python -m tests.serve.soak [--requests 10000] [--seed 0]
 
-Requests come in bursts, with priorities, as single answers, samples and beam searches; some are aborted, in any state. The
-pool holds a few of them, the host a few more, and prompts share prefixes, so that everything that can happen to a block
-does. What each should say is known from one-by-one `generate()` and from an engine with blocks in plenty.
+Requests come in bursts, with priorities, as single answers, samples and beam searches; some are aborted, in any state.
+The pool holds a few of them, the host a few more, and prompts share prefixes, so that everything that can happen to a
+block does. What each should say is known from one-by-one `generate()` and from an engine with blocks in plenty.
 """
 
 from __future__ import annotations

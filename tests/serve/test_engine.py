@@ -14,7 +14,7 @@ from transformers import Phi3Config, Phi3ForCausalLM
 
 from kvlab.compute import paged_attention
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockManager, BlockPool, blocks_needed
+from kvlab.memory import BlockManager, BlockPool
 from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.request import Generation
