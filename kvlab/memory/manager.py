@@ -67,6 +67,20 @@ class BlockManager:
         self._sequences[seq_id] = Held(table, num_tokens)
         return table.copy()
 
+    def adopt(self, seq_id: Hashable, table: Sequence[int], num_tokens: int) -> None:
+        """A new sequence of `num_tokens` tokens on the blocks of `table`, each of which has one holder more.
+
+        An id that is in use, a table of another length than so many tokens need (I3), or a block that cannot be shared:
+        `UsageError`.
+        """
+        if seq_id in self._sequences:
+            raise UsageError(f"sequence {seq_id!r} is admitted already")
+        needed = blocks_needed(index(num_tokens), self.block_size)
+        if len(table) != needed:
+            raise UsageError(f"{num_tokens} tokens lie in {needed} blocks of {self.block_size}, not in {len(table)}")
+        self.pool.share(table)
+        self._sequences[seq_id] = Held(list(table), num_tokens)
+
     def fork(self, parent: Hashable, children: Iterable[Hashable]) -> None:
         """Admit each of `children` with the tokens and the blocks of `parent`; all of them or none. Nothing is copied.
 

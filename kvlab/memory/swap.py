@@ -136,12 +136,15 @@ class Swapper:
         needed, free = len(set(chain.from_iterable(one.table for one in away))) + spare, self.manager.pool.num_free
         if needed > free:
             raise OutOfBlocks(needed, free)
-        place: dict[int, int] = {}
-        for seq_id, one in zip(ids, away, strict=True):
-            self._settle(seq_id, one, place)
+        different = list(dict.fromkeys(chain.from_iterable(one.table for one in away)))
+        blocks = self.manager.pool.take(len(different))
+        tables, copies = swap_plan([one.table for one in away], blocks)
+        for seq_id, one, table in zip(ids, away, tables, strict=True):
+            self.manager.adopt(seq_id, table, one.num_tokens)
             del self._away[seq_id]
             self.host.release(one.table)
-        return list(place.items())
+        self.manager.pool.release(blocks)  # they have their holders now
+        return copies
 
     def forget(self, seq_ids: Iterable[Hashable]) -> None:
         """Give up sequences that are away, and their blocks on the host."""
@@ -157,16 +160,6 @@ class Swapper:
         for block, count in enumerate(self.host.counts):
             if count != named[block]:
                 raise InvariantBroken("I2", f"host block {block} has count {count}, but {named[block]} entries name it")
-
-    def _settle(self, seq_id: Hashable, one: _Away, place: dict[int, int]) -> None:
-        """Admit a sequence so that it shares the blocks that another of its group has come back to."""
-        known = [place[block] for block in one.table if block in place]
-        if known and len(known) * self.manager.block_size > one.num_tokens:  # all of it, a last block that is not full
-            twin = next(other for other in self.manager if self.manager.table(other) == known)
-            self.manager.fork(twin, [seq_id])
-            return
-        table = self.manager.admit(seq_id, one.num_tokens, known)
-        place.update(zip(one.table, table, strict=True))
 
     def _find(self, seq_ids: list[Hashable]) -> list[_Away]:
         missing = [seq_id for seq_id in seq_ids if seq_id not in self._away]

@@ -15,10 +15,16 @@ _HOMES = {
     "GenerateCache": "hf_cache",
     "Generation": "request",
     "PagedModel": "hf",
+    "Policies": "policies",
+    "Report": "report",
     "Samples": "parallel",
     "Sampling": "sampling",
-    "sample_generators": "draws",
+    "Scheduler": "scheduler",
+    "Stats": "metrics",
+    "StepCost": "costmodel",
+    "Stuck": "scheduler",
     "Unsupported": "hf_support",
+    "sample_generators": "draws",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

@@ -64,12 +64,7 @@ class Engine(Submissions):
         watermark: float = 0.01,
         policies: Policies = USUAL,
     ) -> None:
-        self.manager = manager if manager is not None else BlockManager(num_blocks, block_size)
-        managed = self.manager.pool.num_blocks, self.manager.block_size
-        if managed != (num_blocks, block_size):
-            raise UsageError(
-                f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
-            )
+        self.manager = _manager(manager, num_blocks, block_size)
         self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
         self._reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
         self.store = PagedStore(self.manager, host_blocks, self._reuse)
@@ -205,3 +200,15 @@ class Engine(Submissions):
             self._reuse.publish(generation for generation, _ in self._decided.computed)
             self._decided = None
         self._line.retire()
+
+
+def _manager(manager: BlockManager | None, num_blocks: int, block_size: int) -> BlockManager:
+    """A new manager, or the one given if it has as many blocks of the same size."""
+    if manager is None:
+        return BlockManager(num_blocks, block_size)
+    managed = manager.pool.num_blocks, manager.block_size
+    if managed != (num_blocks, block_size):
+        raise UsageError(
+            f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
+        )
+    return manager

@@ -69,6 +69,36 @@ def test_forks_that_move_together_are_copied_once_and_share_again(length, grown)
     swapper.check()
 
 
+def test_what_is_shared_in_the_middle_only_is_shared_there_again():
+    """As it comes about when one of two beams finds its first block in the prefix cache, and the other does not yet."""
+    manager = manager_of(3 * B)
+    manager.fork(0, ["a"])
+    (other,) = manager.pool.take(1)
+    manager.remap("a", {0: other})
+    manager.pool.release([other])
+    before, swapper = shared(manager, [0, "a"]), Swapper(manager, 9)
+    assert len(swapper.swap_out([0, "a"])) == 4
+    swapper.swap_in([0, "a"])
+    assert shared(manager, [0, "a"]) == before and len(manager.table("a")) == 3
+    manager.check()
+    swapper.check()
+
+
+def test_a_sequence_can_be_put_on_blocks_that_others_hold_if_they_are_as_many_as_its_tokens_need():
+    manager = manager_of(6)
+    manager.adopt("a", manager.table(0), 6)
+    manager.check()
+    before = snapshot(manager)
+    for call, says in (
+        (lambda: manager.adopt("a", manager.table(0), 6), "admitted already"),
+        (lambda: manager.adopt("b", manager.table(0), 9), "9 tokens lie in 3 blocks of 4, not in 2"),
+        (lambda: manager.adopt("b", [11, 10], 6), "block 11 is free"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            call()
+        assert snapshot(manager) == before
+
+
 def test_a_move_that_is_refused_changes_nothing_on_either_side():
     manager = manager_of(9, 5, 4)
     swapper = Swapper(manager, 3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -277,3 +279,13 @@ def test_schedule_can_be_read_aloud():
     for name in ("schedule", "_decode", "_admit", "_preempt"):
         assert len(inspect.getsource(getattr(Scheduler, name)).splitlines()) < 40
     assert "Ask" in repr(Ask(0, [1], 1))
+
+
+def test_planning_and_simulating_load_neither_torch_nor_transformers():
+    names = ("simulate", "sweep", "metrics", "scheduler", "stores", "costmodel")
+    code = "import sys, " + ", ".join(f"kvlab.serve.{name}" for name in names)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"], cwd="/", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert not {name.split(".")[0] for name in done.stdout.split()} & {"torch", "transformers", "triton"}
