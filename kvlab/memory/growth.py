@@ -19,14 +19,18 @@ def append_each(
     Each has a `table` and `num_tokens`. Who has a full last block gets a new one; who shares one that is not full gets
     a copy, but for the last who would (I5). All blocks are taken at once, or with `OutOfBlocks` none (I13).
     """
-    full = [held for held in sequences if not held.num_tokens % block_size]
-    shared = [] if len(full) == len(sequences) else _shared(sequences, counts, block_size)
-    fresh = pool.take(len(full) + len(shared)) if full or shared else []
-    for held in full:
-        held.table.append(fresh.pop())
-    copies = [(held.table[-1], fresh.pop()) for held in shared]
-    for held, (_, target) in zip(shared, copies, strict=True):
-        held.table[-1] = target
+    needy = [held for held in sequences if not held.num_tokens % block_size]
+    shared = [] if len(needy) == len(sequences) else _shared(sequences, counts, block_size)
+    if shared:
+        marked = set(map(id, shared))
+        needy = [held for held in sequences if not held.num_tokens % block_size or id(held) in marked]
+    copies = []
+    for held, block in zip(needy, pool.take(len(needy)) if needy else (), strict=True):
+        if held.num_tokens % block_size:
+            copies.append((held.table[-1], block))
+            held.table[-1] = block
+        else:
+            held.table.append(block)
     if copies:
         release([source for source, _ in copies])
     slots = []
