@@ -70,4 +70,8 @@ def _meant(node: ast.AST, names: dict[str, Any]) -> Any:
 
 def _attribute(owner: Any, name: str) -> Any:
     """`owner.name` for a module; None otherwise, since asking other objects may run code."""
-    return vars(owner).get(name) if type(owner).__name__ == "module" else None
+    if type(owner).__name__ != "module":
+        return None
+    # Ours load some names when they are asked for.
+    ours = owner.__name__.partition(".")[0] == __name__.partition(".")[0]
+    return getattr(owner, name, None) if ours else vars(owner).get(name)
