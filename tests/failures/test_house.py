@@ -102,6 +102,7 @@ def test_f42_labs_not_begun_follow_the_update_and_no_version_is_lost(clone: tupl
 
 
 @pytest.mark.notebooks
+@pytest.mark.timeout(1200)  # every lab, one after the other: a minute here, several on a busy machine
 def test_f42_labs_run_for_real_survive_an_update_to_the_byte(clone: tuple[Path, Path]) -> None:
     upstream, mine = clone
     for path in labs(mine / "my-labs").values():
