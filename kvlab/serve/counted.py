@@ -58,8 +58,7 @@ class CountedStore:
         return [], []
 
     def needs(self, limit: int) -> list[int]:
-        """Blocks that the cohort needs for each of its next steps: at most `limit` of them, and no more than there
-        are."""
+        """Blocks that the cohort needs for each of its next steps, of which `limit` are looked at and all can be met."""
         at = self._clock % self.block_size
         found = (self._due[at:] + self._due[:at]) * (limit // self.block_size + 1)
         del found[limit:]
@@ -90,8 +89,7 @@ class CountedStore:
         self.num_free += -(-self._remove(job_id) // self.block_size)
 
     def swap_out(self, ids: Collection[Hashable]) -> Pairs:
-        """Move jobs to the host; without room there, `OutOfBlocks`. The copies are counted, their blocks have no
-        names."""
+        """Move jobs to the host; without room there, `OutOfBlocks`. One nameless copy is returned for each block."""
         blocks = self.num_held(ids)
         if blocks > self.host_free:
             raise OutOfBlocks(blocks, self.host_free)

@@ -18,8 +18,7 @@ class NeverFits(UsageError):
 
 
 def never_fits(tokens: int, block_size: int, num_blocks: int, detail: str = "") -> None:
-    """Refuse with `NeverFits` so many `tokens`, the most that a request may keep, if `num_blocks` blocks are too
-    few."""
+    """Refuse with `NeverFits` a request that may keep so many `tokens`, if `num_blocks` blocks are too few for it."""
     needed = blocks_needed(tokens, block_size)
     if needed > num_blocks:
         what = "slots" if block_size == 1 else f"blocks of {block_size} slots"

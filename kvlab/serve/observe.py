@@ -20,8 +20,10 @@ MOMENTS = 2048
 
 
 class Observer:
-    """Adds up what `Simulation` sees of `scheduler` and its store. changed: somebody came or ended since the last
-    step."""
+    """Adds up what `Simulation` sees of `scheduler` and its store.
+
+    changed: somebody came or ended since the last step.
+    """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler, self.store = scheduler, scheduler.store
@@ -35,8 +37,10 @@ class Observer:
     def decode(
         self, now: int, running: int, contexts: int, filled: int, first: int, slope: int, needs: Sequence[int]
     ) -> None:
-        """Decode steps of `running` requests: the first takes `first`, each other `slope` more and `needs` more
-        blocks."""
+        """Decode steps of `running` requests.
+
+        The first takes `first`, each other `slope` more than the one before, and `needs` more blocks.
+        """
         store = self.store
         size = store.block_size
         held, taken = contexts + filled, (store.num_blocks - store.num_free) * size

@@ -11,8 +11,7 @@ from .durations import Spread
 
 
 class Moment(NamedTuple):
-    """One moment of a simulation: seconds, requests running, waiting and swapped out, slots holding tokens and
-    taken."""
+    """One moment of a simulation: requests that run, wait and are swapped out; slots that hold tokens, and taken."""
 
     seconds: float
     running: int

@@ -98,8 +98,7 @@ class Reuse:
         return self._said[generation]
 
     def match(self, generation: Generation) -> Match:
-        """The blocks that hold the beginning of all it has said so far, generated tokens too (F8), but for one
-        token."""
+        """The blocks that hold the beginning of all its tokens but one, of those it has generated too (F8)."""
         if self.index is None:
             return Match([], 0)
         said = self._history(generation)

@@ -1,5 +1,4 @@
-"""Who waits, who runs a prompt and who decodes, and the moves between: what a scheduler keeps, without what it
-decides."""
+"""Who waits, who runs a prompt, who decodes, and the moves between: what a scheduler keeps, not what it decides."""
 
 from __future__ import annotations
 

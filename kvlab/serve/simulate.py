@@ -202,8 +202,7 @@ class Simulation:
 
 
 def _begun_before(gap: int, first: int, slope: int, most: int) -> int:
-    """How many of at most `most` steps begin before `gap` (> 0) has passed, if they take `first`, `first + slope`,
-    ..."""
+    """How many of at most `most` steps begin before `gap` (> 0) is over, if they take `first`, `first + slope` ..."""
     if most * first + slope * most * (most - 1) // 2 <= gap:
         return most
     low, high = 1, min(most, -(-gap // max(first, 1)))  # the first has begun; each takes `first` at least

@@ -1,5 +1,4 @@
-"""Failures of other systems' schedulers that ours must not have (FAILURES.md F7, F8, F15-F18, F20; F19 is in
-test_sharing)."""
+"""Failures of other systems' schedulers that ours must not have (FAILURES.md F7, F8, F15-F18, F20)."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from kvlab.serve.stores import PagedStore
 
 @dataclass(eq=False)
 class Ask:
-    """A request whose k-th token is `token(tokens so far)`, so that one token lost or doubled changes all that
-    follow."""
+    """A request whose next token is `token(tokens so far)`, so that one lost or doubled changes all that follow."""
 
     id: Any
     prompt: list[int]

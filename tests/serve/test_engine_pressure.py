@@ -1,5 +1,4 @@
-"""The engine under pressure: the same tokens, whatever has to leave; a soak; and the simulator beside it, step for
-step."""
+"""The engine under pressure: the same tokens, whoever has to leave; a soak; the simulator beside it, step for step."""
 
 from __future__ import annotations
 
