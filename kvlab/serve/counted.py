@@ -58,7 +58,7 @@ class CountedStore:
         return [], []
 
     def needs(self, limit: int) -> list[int]:
-        """Blocks that the cohort needs for each of its next steps, of which `limit` are looked at and all can be met."""
+        """Blocks that the cohort needs in each of its next steps, `limit` at most, while there are enough."""
         at = self._clock % self.block_size
         found = (self._due[at:] + self._due[:at]) * (limit // self.block_size + 1)
         del found[limit:]
