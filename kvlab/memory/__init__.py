@@ -22,11 +22,13 @@ from .mixes import (
 from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
 from .prefix import PrefixCache, block_hashes
+from .prefix_plain import CachedBlock, evict, longest_hit
 from .prefix_replay import INDEXES, HitRate, PrefixReplay, make_index, replay_prefixes
 from .presets import PRESETS
 from .protocols import Allocator, Match, Pool, PrefixIndex
 from .published import SETTINGS, Band, PublishedRow, allocated_slots, published_bands, published_table
 from .radix import RadixCache
+from .radix_plain import RadixNode, radix_insert, radix_match
 from .replays import Replay, replay
 from .shapes import (
     KVShape,
@@ -76,6 +78,7 @@ __all__ = [
     "BlockManager",
     "BlockPool",
     "BuddyArena",
+    "CachedBlock",
     "FirstFitArena",
     "History",
     "HitRate",
@@ -88,6 +91,7 @@ __all__ = [
     "PrefixReplay",
     "PublishedRow",
     "RadixCache",
+    "RadixNode",
     "Replay",
     "Request",
     "Saving",
@@ -113,11 +117,13 @@ __all__ = [
     "compact",
     "decode_step_seconds",
     "drawn_parents",
+    "evict",
     "external_fragmentation",
     "few_shot",
     "fork",
     "latent_bytes_per_token",
     "lesson_trace",
+    "longest_hit",
     "make_index",
     "make_trace",
     "multi_turn",
@@ -128,6 +134,8 @@ __all__ = [
     "prompt_tokens",
     "published_bands",
     "published_table",
+    "radix_insert",
+    "radix_match",
     "recompute_seconds",
     "replay",
     "replay_beams",

@@ -94,9 +94,9 @@ class _Served:
             while len(self.flying) >= running:
                 self.manager.free(self.flying.popleft())
             said = History(prompt_tokens(request, vocabulary))
-            self._with_room(partial(self._begin, number, said))
+            self._with_room(partial(self._begin, number, said), spared=0)
             self.flying.append(number)
-            self._with_room(partial(self.manager.extend, number, request.answer))
+            self._with_room(partial(self.manager.extend, number, request.answer), spared=1)
             if request.says is not None:
                 said.extend(answer_tokens(request, vocabulary))
                 self._publish(number, said)
@@ -114,13 +114,13 @@ class _Served:
         self.manager.remap(number, others)
         self.replaced += len(others)
 
-    def _with_room(self, call: Callable[[], object]) -> None:
-        """`call`, after as many of the oldest have ended as it takes."""
+    def _with_room(self, call: Callable[[], object], spared: int) -> None:
+        """`call`, after as many of the oldest have ended as it takes, but for the `spared` newest."""
         while True:
             try:
                 call()
                 return
             except OutOfBlocks as error:
-                if len(self.flying) < 2:
+                if len(self.flying) <= spared:
                     raise UsageError(f"a request needs {error.needed} blocks more, and {error.free} are free") from None
                 self.manager.free(self.flying.popleft())

@@ -24,6 +24,7 @@ _HOMES = {
     "StepCost": "costmodel",
     "Stuck": "scheduler",
     "Unsupported": "hf_support",
+    "pick_next": "ordering",
     "sample_generators": "draws",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -28,6 +28,24 @@ class FirstCome:
         """Nothing to remember."""
 
 
+def pick_next(found: Sequence[int], overtaken: Sequence[int], patience: int) -> int:
+    """The place of the request to admit next, in a queue with the oldest first.
+
+    found: how many tokens of each are in the cache. overtaken: how often a younger one has gone before it. The most
+    tokens win, the older of equals, and nobody goes before one that has been overtaken `patience` times. An empty
+    queue: `UsageError`.
+    """
+    if not found:
+        raise UsageError("there is nobody to pick in a queue of 0 requests")
+    best = 0
+    for place, length in enumerate(found):
+        if length > found[best]:
+            best = place
+        if overtaken[place] >= patience:
+            break
+    return best
+
+
 class LongestPrefixFirst:
     """Cache-aware order: the request of which `found` says that most tokens are computed already (Zheng et al. 2024).
 
@@ -44,14 +62,13 @@ class LongestPrefixFirst:
 
     def pick(self, waiting: Sequence[Any], found: Callable[[Any], int]) -> int:
         """The place of the one with most tokens found, the oldest of equals, none after one whose patience is over."""
-        best, most = 0, -1
-        for place, request in enumerate(islice(waiting, self.window)):
-            length = found(request)
-            if length > most:
-                best, most = place, length
-            if self._overtaken.get(request, 0) >= self.patience:
-                break
-        return best
+        lengths, overtaken = list[int](), list[int]()
+        for request in islice(waiting, self.window):
+            lengths.append(found(request))
+            overtaken.append(self._overtaken.get(request, 0))
+            if overtaken[-1] >= self.patience:
+                break  # whoever is behind it need not be looked up
+        return pick_next(lengths, overtaken, self.patience)
 
     def admitted(self, waiting: Sequence[Any], place: int) -> None:
         """Remember who has been overtaken; `waiting` as it was when `pick` was asked."""

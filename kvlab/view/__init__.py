@@ -21,6 +21,7 @@ from kvlab.view.kinds import PALETTE
 from kvlab.view.picture import Picture
 from kvlab.view.policies import policy_explorer
 from kvlab.view.pools import pool_explorer
+from kvlab.view.prefixes import prefix_explorer
 from kvlab.view.shares import share_explorer
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "gathered_bytes",
     "policy_explorer",
     "pool_explorer",
+    "prefix_explorer",
     "published_bars",
     "roofline",
     "share_explorer",

@@ -89,6 +89,12 @@ def test_a_trace_of_bare_lengths_and_a_request_beyond_the_pool_are_refused() -> 
         answer_tokens(lesson_trace().requests[0], 100)
 
 
+def test_the_last_that_runs_ends_too_where_the_next_needs_its_room() -> None:
+    two = shared_prefix(2, 0, shared=10, own=(60, 66), answer=20)
+    seen = replay_prefixes(two, num_blocks=6)  # each takes six blocks, with its answer
+    assert seen.hits.asked == sum(r.prompt for r in two) and seen.most_blocks == 6
+
+
 def test_a_learners_index_can_be_replayed_too() -> None:
     def mine(pool: BlockPool, block_size: int) -> PrefixCache:
         return PrefixCache(pool, block_size, lambda before, block: (before, block))  # the text itself as its key

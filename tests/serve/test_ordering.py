@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlab.errors import UsageError
-from kvlab.serve.ordering import FirstCome, LongestPrefixFirst
+from kvlab.serve.ordering import FirstCome, LongestPrefixFirst, pick_next
 
 
 def serve(order, waiting: list[str], found: dict[str, int]) -> str:
@@ -61,3 +61,11 @@ def test_an_order_without_patience_or_window_is_refused_below_its_least() -> Non
     for wrong in ({"patience": -1}, {"window": 0}):
         with pytest.raises(UsageError, match="patience is at least 0 and the window at least 1"):
             LongestPrefixFirst(**wrong)
+
+
+def test_a_plain_pick_stops_at_the_first_whose_patience_is_over() -> None:
+    assert pick_next([0, 64, 64], [0, 0, 0], 4) == 1
+    assert pick_next([0, 16, 64], [1, 4, 0], 4) == 1
+    assert pick_next([32, 0, 64], [0, 4, 0], 4) == 0
+    with pytest.raises(UsageError, match="0 requests"):
+        pick_next([], [], 4)

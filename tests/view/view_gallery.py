@@ -65,6 +65,7 @@ EXPLORERS: dict[str, Callable[[], v.Explorer]] = {
     "pool_large": lambda: v.pool_explorer(m.lesson_trace(), 4096).start(event=3000),
     "samples": lambda: v.share_explorer().start(event=3),
     "beams": lambda: v.share_explorer("beams").start(event=4),
+    "prefixes": lambda: v.prefix_explorer().start(event=2),
     "arena": lambda: v.arena_explorer(steps=400).start(step=300),
 }
 
