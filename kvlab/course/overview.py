@@ -69,7 +69,8 @@ def progress() -> Overview:
 def _notes(all_: state.State) -> str:
     """Predictions, recall questions and "say it" in a line; empty before the first of them."""
     scored = [one for one in all_["predictions"].values() if "guess" in one and "actual" in one]
-    close = sum(is_close(one["guess"], one["actual"], one.get("unit", "")) for one in scored)
+    close = sum(one["guess"] == one["actual"] if one.get("exact") else
+                is_close(one["guess"], one["actual"], one.get("unit", "")) for one in scored)
     right = sum(bool(one.get("right")) for one in all_["recall"].values())
     notes = [f"{close} of {len(scored)} predictions close" if scored else "",
              f"{right} of {len(all_['recall'])} recall questions right" if all_["recall"] else "",

@@ -59,8 +59,13 @@ def _cells() -> list[str]:
         return []
 
 
-def reveal(key: str, actual: Any, unit: str | None = None) -> None:
-    """Prints the actual value beside the prediction, and by what ratio they differ. `unit`: else the prediction's."""
+def reveal(key: str, actual: Any, unit: str | None = None, exact: str = "") -> None:
+    """Prints the actual value beside the prediction, and by what ratio they differ. `unit`: else the prediction's.
+
+    `exact`: for a count of which the point is the exact number, why it is that: "the last owner needs no copy". Then
+    they are compared by counting, however large they are: "Predicted 10, actual 9: 1 less, the last owner needs no
+    copy."
+    """
     record, came = _record(key), number(actual)
     if came is None:
         say(f"reveal() needs the number that came out, not {show(actual, 40)}.")
@@ -69,8 +74,15 @@ def reveal(key: str, actual: Any, unit: str | None = None) -> None:
     if guess is None:
         say(f"Actual: {shown(came, unit)}. There was no prediction to compare it with.{_near(str(key))}")
         return
-    say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {score(guess, came, unit)}."))
-    session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(actual=came))
+    words = f"{_counted(guess, came)}, {exact}" if exact else score(guess, came, unit)
+    say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {words}."))
+    found = {"actual": came} | ({"exact": True} if exact else {})
+    session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(found))
+
+
+def _counted(guess: float, actual: float) -> str:
+    """The actual number against the guess: "1 less"."""
+    return "exactly right" if guess == actual else f"{shown(abs(guess - actual))} {'less' if actual < guess else 'more'}"
 
 
 def _near(key: str) -> str:

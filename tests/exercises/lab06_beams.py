@@ -16,9 +16,6 @@ BEAM_RIGHT = given(
     "new = []\nfor p in parents:\n    new.append(tables[p][:])\n    pool.share(tables[p])\n" + _LEAVE + "return new",
     "for i, t in enumerate(tables):\n    n = parents.count(i)\n    if n == 0:\n        pool.release(t)\n"
     "    for _ in range(n - 1):\n        pool.share(t)\nreturn [list(tables[p]) for p in parents]",
-    "taken, new = set(), []\nfor p in parents:\n    if p in taken:\n        pool.share(tables[p])\n"
-    "        new.append(list(tables[p]))\n    else:\n        new.append(tables[p])\n        taken.add(p)\n"
-    + _LOSERS + "return new",
     "from kvlab.memory import fork\nnew = [fork(tables[p], pool) for p in parents]\n" + _LEAVE + "return new",
     _CHOSEN + "pool.share([b for t in chosen for b in t])\npool.release(sum(tables, []))\ntables.clear()\n"
     "return chosen",
@@ -26,6 +23,16 @@ BEAM_RIGHT = given(
 
 BEAM_WRONG = wrong(
     _BEAM,
+    ("from kvlab.memory import fork\nnew = []\nfor p in parents:\n    new.append(fork(tables[p], pool))\n"
+     "    pool.release(tables[p])\nreturn new", "Releases a parent once for each child, and the losers never"),
+    (_CHOSEN + _SHARE + "for p in parents:\n    pool.release(tables[p])\nreturn chosen",
+     "Next: release every old table once: for table in tables"),
+    ("taken, new = set(), []\nfor p in parents:\n    if p in taken:\n        pool.share(tables[p])\n"
+     "        new.append(list(tables[p]))\n    else:\n        new.append(tables[p])\n        taken.add(p)\n"
+     + _LOSERS + "return new", "returned the old list of beam"),
+    ("if parents == list(range(len(tables))):\n    return tables\n" + _CHOSEN + _SHARE + _LEAVE + "return chosen",
+     "returned the old list of beam 0 as table 0"),
+    (_CHOSEN + _SHARE + _LEAVE + "tables[:] = chosen\nreturn tables", "into the list that it was given"),
     (_CHOSEN + _LEAVE + _SHARE + "return chosen", "For a moment nobody owns the survivors' blocks"),
     (_CHOSEN + _LOSERS + "return chosen", "Each survivor counts as one owner"),
     (_CHOSEN + _SHARE + "return chosen", "the old beams still are: a leak"),

@@ -16,14 +16,30 @@ Tables = tuple[tuple[int, ...], ...]
 Value = tuple[int, Tables, tuple[tuple[int, ...], ...]]  # blocks in the pool, tables of the beams, parents of each step
 
 
+class Watched(BlockPool):
+    """A pool that remembers whether an owner was ever counted or let go: to do nothing, and to give with one hand what
+    the other takes, leave the same counts and are not the same thought."""
+
+    asked = False
+
+    def share(self, blocks: Any) -> None:
+        super().share(blocks)
+        self.asked = True
+
+    def release(self, blocks: Any) -> None:
+        super().release(blocks)
+        self.asked = True
+
+
 class Beams:
     """A pool whose only owners are the beams."""
 
     def __init__(self, num_blocks: int, tables: Tables) -> None:
-        self.pool, self.tables = BlockPool(num_blocks), [list(table) for table in tables]
+        self.pool, self.tables = Watched(num_blocks), [list(table) for table in tables]
         blocks = self.pool.take(num_blocks)
         self.pool.share([block for table in tables for block in table])
         self.pool.release(blocks)
+        self.pool.asked = False
 
 
 def run(part: Any, value: Value) -> None:
@@ -33,6 +49,23 @@ def run(part: Any, value: Value) -> None:
     for done, parents in enumerate(steps, 1):
         with shows(partial(render, (num_blocks, tables, steps[:done]))):
             beams.tables = _step(part, beams, list(parents))
+
+
+def run_new(part: Any, value: Value) -> None:
+    """A step whose tables must be new lists in a new list, for a beam with one child too; all else is known to hold."""
+    num_blocks, tables, steps = value
+    beams = Beams(num_blocks, tables)
+    for parents in steps:
+        call, old = f"the step to {list(parents)}", list(beams.tables)
+        got = part(beams.tables, list(parents), beams.pool)
+        kept = [i for i, table in enumerate(got) if any(table is one for one in old)]
+        if kept:
+            raise Wrong(f"{call} returned the old list of beam {parents[kept[0]]} as table {kept[0]}, expected a new "
+                        "list.", next="give each child a list of its own: list(...)")
+        if got is beams.tables:
+            raise Wrong(f"{call} put the next tables into the list that it was given, expected a list of their own.",
+                        next="build the next tables in a list of their own")
+        beams.tables = got
 
 
 def _step(part: Any, beams: Beams, parents: list[int]) -> list[list[int]]:
@@ -91,7 +124,7 @@ def _right_counts(beams: Beams, before: list[list[int]], wanted: list[list[int]]
             owners = ", ".join(str(i) for i, parent in enumerate(parents) if block in before[parent])
             why = f"next beams that name it: {owners}" if owners else "no next beam names it"
             raise Wrong(f"after {call} block {block} has reference count {got}, expected {named[block]}; {why} (I2).",
-                        next=_counts_next(got, named[block]))
+                        next=_counts_next(got, named[block]), alike=(block, got, beams.pool.asked))
 
 
 def _counts_next(got: int, wanted: int) -> str:
@@ -103,8 +136,9 @@ def _counts_next(got: int, wanted: int) -> str:
 def render(value: Value) -> list[str]:
     """`tables = [[0, 1], [0, 2]]`, `tables = beam_step(tables, [0, 0], pool)`."""
     num_blocks, tables, steps = value
-    lines = [f"tables, pool = {[list(table) for table in tables]}, BlockPool({num_blocks})  # with their counts"]
-    return lines + [f"tables = beam_step(tables, {list(parents)}, pool)" for parents in steps]
+    lines = [f"tables, pool = {[list(table) for table in tables]}, BlockPool({num_blocks})"]
+    lines += [f"tables = beam_step(tables, {list(parents)}, pool)" for parents in steps]
+    return [*lines[:-1], f"{lines[-1]}  # the pool counts the owners of these tables"]
 
 
 def random_steps() -> Any:

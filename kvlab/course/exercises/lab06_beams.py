@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kvlab.course.declare import Exercise, Mistake, Traces
 from kvlab.course.exercises import lab06_beams_mistakes as wrong
-from kvlab.course.exercises.beam_bench import random_steps, render, run
-from kvlab.course.exercises.scenarios import scenarios
+from kvlab.course.exercises.beam_bench import random_steps, render, run, run_new
+from kvlab.course.exercises.scenarios import corners, scenarios
 
 THREE = ((0, 1), (0, 2), (0, 3))  # a shared block, and one of each beam's own
 
@@ -29,6 +29,8 @@ BEAM_STEP = Exercise(
         scenarios("other widths", run, render, (5, THREE, ((1,),)), (5, ((2, 4),), ((0, 0, 0),)), (4, ((3,),), ((0,),)),
                   (5, THREE, ((),)), next="one table for each entry of parents"),
         Traces("random steps", random_steps, run, render=render, next="run these lines by hand"),
+        corners("new lists", run_new, render, (5, THREE, ((0, 1, 2),)), (5, THREE, ((2, 0, 2),)),
+                next="give each child a list of its own: list(...)"),
     ),
     mistakes=(
         Mistake(wrong.releases_all_first,
@@ -52,6 +54,9 @@ BEAM_STEP = Exercise(
                 invariant="I2", next="one owner for each child, and none for the parent"),
         Mistake(wrong.no_counts, "Makes the tables, and the pool does not know of any of it.",
                 invariant="I2", next="share for the children, release the losers"),
+        Mistake(wrong.releases_for_each_child,
+                "Releases a parent once for each child, and the losers never.",
+                invariant="I2", next="release every old table once: for table in tables"),
         Mistake(wrong.only_what_no_survivor_names,
                 "Releases only blocks that no survivor names. A loser also leaves the blocks it shared.",
                 invariant="I2", next="release the loser's whole table"),

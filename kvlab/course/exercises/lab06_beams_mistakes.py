@@ -60,6 +60,15 @@ def no_counts(tables, parents, pool):
     return _chosen(tables, parents)
 
 
+def releases_for_each_child(tables, parents, pool):
+    chosen = []
+    for parent in parents:
+        pool.share(tables[parent])
+        chosen.append(list(tables[parent]))
+        pool.release(tables[parent])
+    return chosen
+
+
 def only_what_no_survivor_names(tables, parents, pool):
     chosen = _chosen(tables, parents)
     for parent in set(parents):
