@@ -37,7 +37,7 @@ recall("06-merge", merge)
 # %% [markdown] id="problem"
 # ## Ten drafts of one answer keep ten copies of one prompt
 #
-# A complaint is delicate, so the support assistant writes ten drafts, and a second model picks the best. All ten begin with the same 1,000 tokens: the order, the rules, the conversation so far. Each
+# A complaint is delicate, so the support assistant writes ten drafts to choose from. All ten begin with the same 1,000 tokens: the order, the rules, the conversation so far. Each
 # draft then has 200 tokens of its own. With the tables of lab 03:
 
 # %% id="unshared"
@@ -49,7 +49,9 @@ print(f"{10 * blocks_needed(1000 + 200, BLOCK_SIZE)} blocks of {BLOCK_SIZE} toke
 # Attention follows a table to its blocks and does not ask who wrote them. So a second draft can read the prompt from where it lies: it needs a **table** of its own, and no block. Only the pool must know: when the first draft
 # ends, its blocks are not free as long as another table names them. This is what the reference counts of lab 03 are for.
 #
-# To make such a second table is to **fork** the sequence. Nothing is copied, so it also works when no block is free. If the pool refuses, let its exception pass.
+# To make such a second table is to **fork** the sequence. Nothing is copied, so it also works when no block is free. If the pool refuses, let its exception pass, with all counts as they were (**I13**).
+#
+# It is the pool of lab 03: `take(n)`, `share(blocks)` and `release(blocks)`, each all or nothing, and `ref_count(block)`.
 #
 # ★☆☆ · core · 5 min
 
@@ -92,7 +94,7 @@ my_copies = 9
 predict("06-copies", my_copies, unit="copies")
 
 # %% [markdown] id="cow-task"
-# Make room for one token after the `num_tokens` that a table holds. As always in this course the memory side only *plans*: return the token's slot, and the copy that must be made before it is written, as `(old block, new block)`, or `None`. There are three cases:
+# Make room for one token after the `num_tokens` that a table holds. As always in this course the memory side only *plans*, and moves no keys or values itself: return the token's slot, and the copy that must be made before it is written, as `(old block, new block)`, or `None`. There are three cases:
 #
 # - the last block is full (or there is none): take a new one;
 # - it has room, and others own it too: a new block takes its place in the table, and the old one loses an owner;
@@ -123,10 +125,10 @@ def append_with_cow(table, num_tokens, pool, block_size):
 plans = [append_with_cow(table, 1000, pool, BLOCK_SIZE) for table in drafts]
 for slot, copy in (plans[0], plans[8], plans[9]):
     print(f"write slot {slot:5}, copy first: {copy}")
-reveal("06-copies", sum(copy is not None for _, copy in plans))
+reveal("06-copies", sum(copy is not None for _, copy in plans), exact="the last owner needs no copy")
 
 # %% [markdown] id="first-tokens-after"
-# The last draft is the old block's only owner by then, and writes in place. (When a GPU makes all copies of a step at once, it reads every source before it writes a target: a block may be both.)
+# The last draft is the old block's only owner by then, and writes in place. (When a GPU makes all copies of a step at once, it reads every source before it writes a target: a block may be both, as `62` is in `(62, 63)` and `(70, 62)`.)
 
 # %% [markdown] id="predict-blocks"
 # **Predict.** Now each draft writes the rest of its 200 tokens. Without sharing that took 750 blocks. How many are in use at the end?
@@ -141,10 +143,13 @@ predict("06-blocks", my_blocks, unit="blocks")
 # %% id="all-tokens"
 for tokens in range(1001, 1200):
     for table in drafts:
-        append_with_cow(table, tokens, pool, BLOCK_SIZE)
+        append_with_cow(table, tokens, pool, BLOCK_SIZE)  # the plans are not carried out here
 used = pool.num_blocks - pool.num_free
 print(f"{used} blocks in use, {sum(map(len, drafts))} entries in the tables")
 reveal("06-blocks", used)
+shared = sum(pool.ref_count(block) > 1 for block in drafts[0])
+own = len(drafts[0]) - shared
+print(f"{shared} full blocks are shared; each draft has {own} of its own: {shared} + 10 * {own} = {shared + 10 * own}")
 
 # %% [markdown] id="play"
 # ## Play: who owns which block?
@@ -190,9 +195,9 @@ print(f"ten drafts: {saved_blocks(drafts):.1%} saved; two of them: {saved_blocks
 # %% id="ex-beam-step"
 @exercise
 def beam_step(tables, parents, pool):
-    """The tables of the next beams: number i is a list of its own and continues tables[parents[i]].
+    """The tables of the next beams: number i continues tables[parents[i]].
 
-    Afterwards the old tables own nothing any more, and each block has as many owners as next tables that name it.
+    It is a new list in a new list, also where a beam has one child. Afterwards the old tables own nothing any more, and each block has as many owners as next tables that name it.
     """
     ### BEGIN SOLUTION
     chosen = [list(tables[parent]) for parent in parents]
@@ -224,6 +229,7 @@ predict("06-beams", my_beams, unit="%")
 # %% id="savings"
 from kvlab.memory import alpaca_like, replay_beams, replay_samples, sharegpt_like
 
+# takes a few seconds
 paper = {"Alpaca": ("6.1 to 9.8", "37.6 to 55.2"), "ShareGPT": ("16.2 to 30.5", "44.3 to 66.3")}
 traces = {"Alpaca": alpaca_like(60, seed=6), "ShareGPT": sharegpt_like(60, seed=6)}
 saved = {}
@@ -235,20 +241,25 @@ for name, trace in traces.items():
 reveal("06-beams", round(saved["ShareGPT", "beams"][1], 1))
 
 # %% [markdown] id="savings-after"
-# The paper's order: long prompts save more than short ones, beams more than samples. The numbers are near, and not equal: on short prompts, six of our samples save more (13.0 against 9.8 %) and six of our beams less (45.5 against 55.2 %); on long ones our beams save more (74.2 against 66.3 %).
+# The paper's order: long prompts save more than short ones, beams more than samples. The numbers are near, and not equal. With six answers:
+#
+# - short prompts: our samples save more than the paper's (13.0 against 9.8 %), our beams less (45.5 against 55.2 %);
+# - long prompts: our beams save more (74.2 against 66.3 %).
 #
 # For samples only the spread of the lengths is our choice. For beams somebody must also say who continues whom, and the paper's searches were not published. Ours are drawn: a beam continues itself in 95 % of its steps, else any of them. We *chose* that number to come near the paper. How much hangs on it, with four beams?
 
 # %% id="loyalty"
+# takes a few seconds
 for loyalty in (0, 0.8, 0.95, 1):
     print(f"continues itself in {loyalty:4.0%}: {replay_beams(traces['ShareGPT'], 4, loyalty).saved:.1%} saved")
 
 # %% [markdown] id="loyalty-after"
-# Little, as long as beams die now and then: soon all of them continue the same one, and share its long past. Only if none ever dies are they samples. How it is in a real search depends on the model, so let us ask one.
+# Little hangs on it, as long as beams die now and then: soon all of them continue the same one, and share its long past. Only if none ever dies are they samples, and save 28.7 % as those do. How it is in a real search depends on the model, so let us ask one.
 #
 # ## courier: four answers, and the prompt runs once
 
 # %% id="courier"
+# takes some ten seconds
 from kvlab.models import EXAMPLE_ORDER, load_courier
 from kvlab.serve import Engine, Sampling
 
@@ -272,7 +283,7 @@ print(f"{engine.projected_tokens} tokens went through the model: {len(asked)} of
 print(f"without sharing: {4 * len(asked) + answered}")
 
 # %% [markdown] id="courier-beams-intro"
-# Now four beams, and the judge is Hugging Face's own `generate()`, which keeps four whole caches and reorders them at each token.
+# Now four beams, compared with Hugging Face's own `generate()`, which keeps a whole cache for each beam, and copies them all into the new order at each token.
 
 # %% id="courier-beams"
 import torch
@@ -366,8 +377,14 @@ def first_broken(events):
 
 
 found = first_broken(events)
-for event, there, counts in books(events):
-    print(f"{event:17} counts {counts}  {len(there)} there", "<- yours" if event == found else "")
+right = [sum(counts) == sum(map(len, there.values())) for _, there, counts in books(events)]
+place = events.index(found) if found in events else None
+if place is None:
+    print("not yet: nothing returned" if found is None else f"not yet: {found!r} is no event")
+elif right[place]:
+    print("not yet: the books are right after this event; look at a later one")
+else:
+    print("yes: the books were right until here" if all(right[:place]) else "not the first: look at an earlier event")
 
 # %% id="hunt-question"
 ### BEGIN SOLUTION
@@ -388,12 +405,14 @@ def leave(name, tables, pool):
 
 
 pool = BlockPool(4)
-tables = {"one": pool.take(2)}
-tables["two"] = fork(tables["one"], pool)
+one = pool.take(2)
+tables = {"one": one, "two": fork(one, pool)}
 leave("two", tables, pool)
 leave("two", tables, pool)
-counts = [pool.ref_count(block) for block in tables["one"]]
-print(list(tables), counts, "- as it should be" if (len(tables), counts) == (1, [1, 1]) else "- not yet: ['one'] [1, 1]")
+counts = [pool.ref_count(block) for block in one]
+fault = "`two` is still in tables" if "two" in tables else "`one` is gone" if "one" not in tables else ""
+fault = fault or ("" if counts == [1, 1] else "a count is off, expected [1, 1]")
+print(list(tables), counts, f"- not yet: {fault}" if fault else "- as it should be")
 
 # %% [markdown] id="say"
 # ## Say it out loud

@@ -74,15 +74,17 @@ def reveal(key: str, actual: Any, unit: str | None = None, exact: str = "") -> N
     if guess is None:
         say(f"Actual: {shown(came, unit)}. There was no prediction to compare it with.{_near(str(key))}")
         return
-    words = f"{_counted(guess, came)}, {exact}" if exact else score(guess, came, unit)
+    words = f"{_counted(guess, came)} {exact}" if exact else score(guess, came, unit)
     say(paragraph(f"Predicted {shown(guess, unit)}, actual {shown(came, unit)}: {words}."))
     found = {"actual": came} | ({"exact": True} if exact else {})
     session().progress.change(lambda all_: all_["predictions"].setdefault(str(key), record).update(found))
 
 
 def _counted(guess: float, actual: float) -> str:
-    """The actual number against the guess: "1 less"."""
-    return "exactly right" if guess == actual else f"{shown(abs(guess - actual))} {'less' if actual < guess else 'more'}"
+    """The actual number against the guess, before the reason: "1 less,", "exactly right:"."""
+    if guess == actual:
+        return "exactly right:"
+    return f"{shown(abs(guess - actual))} {'less' if actual < guess else 'more'},"
 
 
 def _near(key: str) -> str:

@@ -101,7 +101,8 @@ class Recorder:
         self.tables = dict(enumerate(self.step_tables(list(self.tables.values()), parents, self.pool)))
         gone, losers = len(before - self.used()), sorted(set(self.tokens) - set(parents))
         lost = " and ".join(map(str, losers))
-        let_go = f": without a child, {lost} let{'s' * (len(losers) == 1)} go of {counted(gone, 'block')}"
+        who = f"{self.story.noun}{'s' * (len(losers) != 1)} {lost} {'has' if len(losers) == 1 else 'have'} no child"
+        let_go = f"; {who}: {counted(gone, 'block')} {'is' if gone == 1 else 'are'} free"
         self.note(f"the next beams continue {parents}{let_go if lost else ''}", before)
 
 

@@ -76,8 +76,9 @@ def test_scores_are_words(guess, actual, words):
 
 
 @pytest.mark.parametrize("guess, words", [
-    (10, "Predicted 10, actual 9: 1 less, the last needs none."), (7, "Predicted 7, actual 9: 2 more, the last needs none."),
-    (9, "Predicted 9, actual 9: exactly right, the last needs none.")])
+    (10, "Predicted 10, actual 9: 1 less, the last needs none."),
+    (7, "Predicted 7, actual 9: 2 more, the last needs none."),
+    (9, "Predicted 9, actual 9: exactly right: the last needs none.")])
 def test_a_count_whose_point_is_the_exact_number_is_compared_by_counting(notebook, guess, words):
     notebook.run(f"predict('97-x', {guess})")
     assert notebook.run("reveal('97-x', 9, exact='the last needs none')") == words

@@ -58,7 +58,7 @@ def test_a_count_that_is_too_high_by_one_is_seen_though_every_table_is_right():
 def test_a_trace_is_shown_as_lines_that_can_be_run():
     lines = cow_model.render(SHARED)
     names = {"fork": fork, "append_with_cow": append_with_cow, "BlockPool": BlockPool}
-    exec("\n".join(lines), names)
+    exec("; ".join(lines), names)  # in one line, as it is shown where there is little room
     assert len(names["a"]) == len(names["b"]) == 2 and names["a"] != names["b"]
 
 

@@ -130,15 +130,18 @@ def steps(value: Value) -> Iterator[tuple[World, Operation, Any]]:
 
 
 def render(value: Value) -> list[str]:
-    """`pool = BlockPool(4)`, `a = pool.take(2)`, `b = fork(a, pool)`, `append_with_cow(b, 5, pool, 4)`."""
+    """`pool = BlockPool(4)`, `a = pool.take(2)`, `b = fork(a, pool)`, `append_with_cow(b, 5, pool, 4)`.
+
+    A comment stands at the very end: the lines are shown as one where there is little room."""
     size, num_blocks, operations = value
-    lines, tokens = [f"pool = BlockPool({num_blocks})"], list[int]()
+    lines, tokens, comment = [f"pool = BlockPool({num_blocks})"], list[int](), ""
     for kind, what in operations:
         name = chr(ord("a") + what)
         born = chr(ord("a") + len(tokens))
         if kind == "start":
             blocks = blocks_needed(what, size)
-            lines.append(f"{born} = pool.take({blocks})  # {what} tokens in blocks of {size}")
+            lines.append(f"{born} = pool.take({blocks})")
+            comment = f"  # {born} begins with {what} token{'s' * (what != 1)} in blocks of {size}"
             tokens.append(what)
         elif kind == "fork":
             lines.append(f"{born} = fork({name}, pool)")
@@ -148,7 +151,7 @@ def render(value: Value) -> list[str]:
             tokens[what] += 1
         else:
             lines.append(f"pool.release({name})")
-    return lines
+    return [*lines[:-1], lines[-1] + comment]
 
 
 def random_operations(kinds: tuple[str, ...]) -> Any:

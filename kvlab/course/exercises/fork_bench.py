@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.course.declare import Wrong
+from kvlab.course.declare import Wrong, shows
 from kvlab.course.exercises.cow_model import Value, World, asked_of, flat, same_books, steps
 from kvlab.course.exercises.scenarios import refused
 from kvlab.course.shorten import show
@@ -64,12 +64,14 @@ def _right_table(child: Any, world: World, before: list[int], parent: str) -> No
 
 def forgets_nothing_when_refused(part: Any) -> None:
     """A table that names a free block is a mistake of the caller; the pool's refusal must leave all as it was (I13)."""
-    world = World(4, 4)
+    world = World(4, 2)
     world.start(8)
     first, second = world.tables["a"]
     world.pool.release([second])
-    call = "with the second block of a released by mistake, fork(a, pool)"
-    refused(lambda: part([first, second], world.pool), call, UsageError, f"block {second} is free")
-    if world.pool.ref_count(first) != 1:
-        raise Wrong(f"{call} was refused, and block {first} has reference count {world.pool.ref_count(first)}, "
-                    "expected 1, as before (I13).", next="share the whole table in one call")
+    with shows(lambda: ["pool = BlockPool(2)", "a = pool.take(2)", "pool.release(a[1:])", "fork(a, pool)"]):
+        refused(lambda: part([first, second], world.pool), "fork(a, pool)", UsageError, f"block {second} is free",
+                next="let the pool's exception pass: no try")
+        if (got := world.pool.ref_count(first)) != 1:
+            raise Wrong(f"the pool refused fork(a, pool), as block {second} is free, and now block {first} has "
+                        f"reference count {got}, expected 1, as before (I13).",
+                        next="share the whole table in one call")

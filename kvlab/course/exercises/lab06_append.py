@@ -9,9 +9,13 @@ from kvlab.course.exercises import lab06_append_mistakes as wrong
 from kvlab.course.exercises.append_cow_bench import run
 from kvlab.course.exercises.cow_model import Operation, random_operations, render
 from kvlab.course.exercises.scenarios import corners, scenarios
+from kvlab.memory import BLOCK_SIZE
 
 FORK: Operation = ("fork", 0)
 RANDOM = partial(random_operations, ("write", "write", "write", "fork", "fork", "free"))
+
+
+COURSE_SIZE = f"Uses BLOCK_SIZE, which is {BLOCK_SIZE}. The blocks here may have another size."
 
 
 def start(tokens: int) -> Operation:
@@ -28,7 +32,7 @@ APPEND_WITH_COW = Exercise(
         scenarios("nobody else", run, render, (4, 4, (start(6), write(0))), (4, 4, (start(1), write(0), write(0))),
                   next="write in place where the count is 1"),
         scenarios("full block", run, render, (4, 4, (start(4), write(0))), (4, 4, (start(7), write(0), write(0))),
-                  (1, 4, (start(2), write(0), write(0))),
+                  (1, 4, (start(2), write(0), write(0))), (8, 4, (start(16), write(0))),
                   next="take a block where the last one is full"),
         scenarios("shared block", run, render, (4, 6, (start(6), FORK, write(1))), (4, 6, (start(6), FORK, write(0))),
                   (2, 6, (start(3), FORK, FORK, write(2))), (4, 6, (start(2), FORK, write(1), write(1))),
@@ -121,6 +125,14 @@ APPEND_WITH_COW = Exercise(
         Mistake(wrong.one_token_too_late,
                 "Looks like (num_tokens + 1) % block_size: a block is full when num_tokens itself is a multiple.",
                 invariant="I3", next="ask whether num_tokens % block_size is 0"),
+        Mistake(wrong.course_block_size, COURSE_SIZE,
+                invariant="I4", next="use the argument block_size"),
+        Mistake(wrong.course_block_size_for_slot, COURSE_SIZE,
+                invariant="I4", next="use the argument block_size"),
+        Mistake(wrong.course_block_size_for_full, COURSE_SIZE,
+                invariant="I4", next="use the argument block_size"),
+        Mistake(wrong.counts_from_one, "Counts from 1. The token after 6 tokens is number 6: they are numbers 0 to 5.",
+                invariant="I4", next="use num_tokens itself"),
         Mistake(wrong.new_list, "Changes a copy of the table. The caller's own still names the old blocks.",
                 next="change table in place"),
         Mistake(wrong.new_list_where_shared,
@@ -140,9 +152,8 @@ APPEND_WITH_COW = Exercise(
     hints=(
         "A token is to be written. When does it need a new block although the last one has room? And when does it need "
         "no copy although the last block is shared?",
-        "Three cases: the last block is full, so take one and copy nothing; it has room and others own it, so a new "
-        "one takes its place and the old one loses an owner; it has room and is yours alone, so nothing happens. Take "
-        "before you change anything.",
+        "First the question of the full block, then that of the owners. And which of take, release and the write into "
+        "table can fail? That one comes first, and the number of the old block must be kept from being lost.",
         "if num_tokens % block_size == 0: table += pool.take(1). elif pool.ref_count(table[-1]) > 1: fresh = "
         "pool.take(1)[0]; copy = (table[-1], fresh); release the old; table[-1] = fresh. Then return the slot and copy",
     ),

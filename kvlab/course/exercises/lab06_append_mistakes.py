@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvlab.errors import OutOfBlocks
+from kvlab.memory import BLOCK_SIZE
 
 
 def slot_of(table, num_tokens, block_size):
@@ -196,6 +197,24 @@ def one_token_too_late(table, num_tokens, pool, block_size):
     elif pool.ref_count(table[-1]) > 1:
         copy = _replace(table, pool)
     return slot_of(table, num_tokens, block_size), copy
+
+
+def course_block_size(table, num_tokens, pool, block_size):
+    return _right(table, num_tokens, pool, BLOCK_SIZE)
+
+
+def course_block_size_for_slot(table, num_tokens, pool, block_size):
+    copy = _right(table, num_tokens, pool, block_size)[1]
+    return slot_of(table, num_tokens, BLOCK_SIZE), copy
+
+
+def course_block_size_for_full(table, num_tokens, pool, block_size):
+    copy = _right(table, num_tokens, pool, BLOCK_SIZE)[1]
+    return slot_of(table, num_tokens, block_size), copy
+
+
+def counts_from_one(table, num_tokens, pool, block_size):
+    return _right(table, num_tokens + 1, pool, block_size)
 
 
 def new_list(table, num_tokens, pool, block_size):

@@ -38,6 +38,18 @@ def seed_times_n(seed, n):
     return [random.Random(seed * n + i) for i in range(n)]
 
 
+def seed_times_thousand(seed, n):
+    return [random.Random(seed * 1000 + i) for i in range(n)]
+
+
+def number_in_high_bits(seed, n):
+    return [random.Random(seed ^ (i << 32)) for i in range(n)]
+
+
+def seed_in_high_bits(seed, n):
+    return [random.Random((seed << 32) + i) for i in range(n)]
+
+
 def number_alone(seed, n):
     return [random.Random(i) for i in range(n)]
 
@@ -80,7 +92,14 @@ def draws(part: Any, seed: int, n: int, count: int = 4) -> list[list[float]]:
 
 def made(part: Any, seed: int, n: int) -> list[Any]:
     """The generators, or `Wrong` if they are none or not n."""
-    call, got = f"sample_generators({seed}, {n})", part(seed, n)
+    call = f"sample_generators({seed}, {n})"
+    try:
+        got = part(seed, n)
+    except TypeError as error:
+        if "supported seed types" not in str(error):
+            raise
+        raise Wrong(f"{call} gave random.Random what is no seed: a seed is a number or a string.",
+                    next='make one string of both, as in f"{seed} {i}"') from error
     wanted = f"{n} generator{'s' * (n != 1)}"
     if got is None:
         raise Wrong(f"{call} returned nothing (None), expected {wanted}; is a `return` missing?",
@@ -156,6 +175,15 @@ def no_neighbours(part: Any) -> None:
                     alike=met)
 
 
+def many_samples(part: Any) -> None:
+    """What meets only from some hundred samples on: seed * 1000 + i."""
+    first = {numbers_[0]: i for i, numbers_ in enumerate(draws(part, 0, 1100, 1))}
+    met = [(i, first[numbers_[0]]) for i, numbers_ in enumerate(draws(part, 1, 1100, 1)) if numbers_[0] in first]
+    if met:
+        raise Wrong(f"sample {met[0][0]} of seed 1 draws what sample {met[0][1]} of seed 0 draws: two requests, one "
+                    "answer.", alike=met)
+
+
 def however_many(part: Any) -> None:
     few, many = draws(part, 7, 2), draws(part, 7, 5)
     if many[:2] != few:
@@ -175,6 +203,9 @@ def leaves_the_module_alone(part: Any) -> None:
         raise Wrong("it used or seeded the module's own generator, which every other request uses too.")
 
 
+IN_PIECES = "Python mixes a long whole number in pieces of 32 bits, and these two meet: a seed can be a string as well."
+
+
 def _property(name: str, run: Callable[[Any], None], next: str) -> Property:
     return Property(name, run, next=next)
 
@@ -187,6 +218,7 @@ SAMPLE_GENERATORS = Exercise(
         _property("the same again", the_same_again, "let seed and number decide, and nothing else"),
         _property("each its own", each_its_own, "give each sample a generator of its own"),
         _property("no neighbours", no_neighbours, "mix seed and number so that no two pairs give the same"),
+        _property("many samples", many_samples, "mix seed and number so that no two pairs give the same"),
         _property("however many", however_many, "let sample i depend on the seed and on i alone"),
         _property("leaves the module alone", leaves_the_module_alone, "use random.Random, and not random itself"),
     ),
@@ -211,6 +243,11 @@ SAMPLE_GENERATORS = Exercise(
         Mistake(seed_times_n,
                 "Looks like seed * n + i. Whoever asks for more samples loses the ones he had, and small seeds meet.",
                 next="let sample i depend on the seed and on i alone"),
+        Mistake(seed_times_thousand,
+                "Looks like seed * 1000 + i, or seed + i / 1000. Sample 1000 of seed 0 is sample 0 of seed 1.",
+                next='mix the two, as in random.Random(f"{seed} {i}")'),
+        Mistake(number_in_high_bits, IN_PIECES, next='mix the two, as in random.Random(f"{seed} {i}")'),
+        Mistake(seed_in_high_bits, IN_PIECES, next='mix the two, as in random.Random(f"{seed} {i}")'),
         Mistake(number_alone, "The seed is not used: every request gets the same n answers.", next="use seed as well"),
         Mistake(no_seed, "Something besides seed and number decides, so nobody can have the same answers again.",
                 next="let seed and number decide, and nothing else"),

@@ -38,11 +38,12 @@ def corners(name: str, run: Callable[[Any, Any], Any], render: Callable[[Any], l
 
 
 def refused(call: Callable[[], Any], what: str, kind: type[Refusal], why: str, damage: Callable[[], str] = str,
-            accepted: str = "was accepted") -> Refusal:
+            accepted: str = "was accepted", next: str | None = None) -> Refusal:
     """The exception that `call` must raise: `kind` or a subclass, because that is what the callers catch.
 
     `damage()` says what an accepted call has changed, so that doing nothing and doing harm read differently;
-    `accepted` is how an accepted call that returned None reads.
+    `accepted` is how an accepted call that returned None reads. `next`: what to do where it is not the part itself that
+    should raise; else to raise `kind`.
     """
     try:
         got = call()
@@ -51,9 +52,10 @@ def refused(call: Callable[[], Any], what: str, kind: type[Refusal], why: str, d
     except Exception as other:
         slip = isinstance(other, (TypeError, NameError, AttributeError)) and not _bare(other, kind)
         raise Wrong(f"{what} {_said(other, kind)}, expected {kind.__name__}, which callers catch: {why}.",
-                    next=None if slip else f"raise {_written(kind)}") from other
+                    next=None if slip else next or f"raise {_written(kind)}") from other
     shown = f"returned {show(got, 40)}" if got is not None else accepted
-    raise Wrong(f"{what} {shown}, expected {kind.__name__}: {why}{damage()}.", next=f"raise {_written(kind)}")
+    raise Wrong(f"{what} {shown}, expected {kind.__name__}: {why}{damage()}.",
+                next=next or f"raise {_written(kind)}")
 
 
 def _written(kind: type[Exception]) -> str:
