@@ -57,7 +57,7 @@ print(f"{len(ana) // BLOCK_SIZE} full blocks of {BLOCK_SIZE} in each prompt")
 # %% [markdown] id="hash-intro"
 # ## A block needs a name that says what is in it
 #
-# Comparing Ben's prompt with all of the memory would take too long. So each full block gets a **hash** when it is written, and a dictionary leads from the hash to the block. (Partly filled blocks are left out: their next token would change the name.)
+# Comparing Ben's prompt with all of the memory would take too long. So each full block gets a **hash** once it is written (**I8**), and a dictionary leads from the hash to the block. (Partly filled blocks have none: their next token would change it.)
 #
 # What must the hash depend on? Two conversations may have the same 16 tokens in their second block, and still other keys and values there, because those depend on everything before. So each hash is made from the **hash of the block before** and the block's own tokens: a **hash chain**.
 # And not only tokens count: the same text gives other values under another adapter, and two companies may insist not to share at all (a salt). All that goes into a **tag**, a tuple such as `("adapter 3", None)`; only equal tags may meet.

@@ -97,6 +97,9 @@ INSERT_WRONG = wrong(
     (_NODE + "root.children[tokens[0]] = RadixNode(tokens, slots, root)\nreturn []",
      "Hangs the whole text below the root"),
     (_HANG + "print(known)", "returned nothing (None)"),
-    (_HANG.replace("    node.children[tokens[k]] = child\n", "") + "return []", "nobody's child"),
+    (_HANG.replace("    node.children[tokens[k]] = child\n", "") + "return []", "hang nowhere in the tree"),
+    ("node, known = radix_match(root, tokens)\nnode.tokens += tokens[len(known):]\nnode.slots += slots[len(known):]\n"
+     "return [s for s, t in zip(slots, known) if s != t]", "Lengthens the node that matched"),
+    ("known, node = radix_match(root, tokens)\nreturn []", "hang nowhere in the tree"),
     (_HANG + "return len(tokens) - k", "expected a list of slots"),
 )

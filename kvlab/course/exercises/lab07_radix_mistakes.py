@@ -238,6 +238,13 @@ def not_hung(root, tokens, slots):
     return [mine for mine, theirs in zip(slots, known, strict=False) if mine != theirs]
 
 
+def lengthens_the_node(root, tokens, slots):
+    node, known = radix_match(root, tokens)
+    node.tokens += tokens[len(known) :]
+    node.slots += slots[len(known) :]
+    return [mine for mine, theirs in zip(slots, known, strict=False) if mine != theirs]
+
+
 def filed_under_last(root, tokens, slots):
     node, known = radix_match(root, tokens)
     if len(known) < len(tokens):

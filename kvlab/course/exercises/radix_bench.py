@@ -124,6 +124,9 @@ class Tree:
 
 def _walk(root: RadixNode, call: str) -> Iterator[tuple[RadixNode, tuple[int, ...]]]:
     """All nodes below the root with all tokens up to their ends; `Wrong` where one does not fit its neighbours."""
+    if root.tokens or root.slots:
+        raise Wrong(f"after {call}, the root itself has the tokens {show(root.tokens, 40)}, expected none: every "
+                    "prompt begins below it.", next="hang a new node below the one that matched")
     waiting: list[tuple[RadixNode, tuple[int, ...]]] = [(root, ())]
     seen = 0
     while waiting:
