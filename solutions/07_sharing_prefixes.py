@@ -7,14 +7,14 @@
 # ## What you will be able to do
 #
 # - let strangers share the beginning of their prompts, although none of them knows of the others;
-# - say what belongs into a block's hash, and what goes wrong when a part of it is missing;
+# - say what belongs in a block's hash, and what goes wrong when a part of it is missing;
 # - keep what nobody needs until the room is needed, and give up the right block then;
 # - build the same cache as a radix tree, and say where the two differ;
 # - measure what it saves, and what it costs where it cannot help.
 
 # %% id="setup" tags=["nbval-ignore-output"]
 from kvlab.course import *
-from kvlab.memory import BLOCK_SIZE, RadixNode
+from kvlab.memory import BLOCK_SIZE, CachedBlock, RadixNode
 
 open_lab("07")
 
@@ -62,7 +62,7 @@ print(f"{len(ana) // BLOCK_SIZE} full blocks of {BLOCK_SIZE} in each prompt")
 # What must the hash depend on? Two conversations may have the same 16 tokens in their second block, and still other keys and values there, because those depend on everything before. So each hash is made from the **hash of the block before** and the block's own tokens: a **hash chain**.
 # And not only tokens count: the same text gives other values under another adapter, and two companies may insist not to share at all (a salt). All that goes into a **tag**, a tuple such as `("adapter 3", None)`; only equal tags may meet.
 #
-# **I9**: equal hash means equal tokens, equal adapter and equal salt, all the way to the start. (Servers use `hashlib.sha256`: Python's `hash()` is so short that somebody could find two texts with the same.)
+# **I9**: equal hash means equal tokens, equal adapter and equal salt, all the way to the start. (Servers use `hashlib.sha256(repr(x).encode()).hexdigest()`: Python's `hash()` is so short that somebody could find two texts with the same.)
 #
 # ★★☆ · core · 12 min
 
@@ -97,7 +97,7 @@ print(f"Ana and Ben: {equal} of {len(ana_keys)} keys are equal; Ana with and wit
 # %% id="ex-longest-hit"
 @exercise
 def longest_hit(hashes, block_of, num_tokens, block_size):
-    """The blocks (a list) that hold the longest known beginning of a prompt, which leaves a token to compute.
+    """The blocks (a list) that hold the longest known beginning of a prompt; at least one token stays to be computed.
 
     hashes: those of the prompt's full blocks. block_of: {hash: block}. num_tokens: of the whole prompt.
     """
@@ -117,7 +117,9 @@ hit = longest_hit(ben_keys, block_of, len(ben), BLOCK_SIZE)
 again = longest_hit(ana_keys, block_of, len(ana_keys) * BLOCK_SIZE, BLOCK_SIZE)
 print(f"Ben: {len(hit)} blocks found, {len(ben) - len(hit) * BLOCK_SIZE} tokens to compute")
 print(f"{len(ana_keys)} full blocks sent again: {len(again)} found, {BLOCK_SIZE} tokens to compute")
-reveal("07-computed", len(ben) - len(hit) * BLOCK_SIZE)
+shared = len(rules) % BLOCK_SIZE  # at the end of the rules, in a block that Ben's own words fill up
+why = f"the last {shared} of the {len(rules):,} rules share a block with Ben's own words, and only full blocks are found"
+reveal("07-computed", len(ben) - len(hit) * BLOCK_SIZE, exact=why)
 
 # %% [markdown] id="evict-intro"
 # ## Free is not forgotten
@@ -149,8 +151,6 @@ def evict(cached, count):
 
 
 # %% id="evict-use"
-from kvlab.memory import CachedBlock
-
 greeting, menu, letter = CachedBlock(0, None, 1, 9), CachedBlock(4, 0, 0, 9), CachedBlock(7, 0, 0, 2)
 print(f"one of three: {evict([greeting, menu, letter], 1)}; as many as may go: {evict([greeting, menu, letter], 3)}")
 
@@ -177,14 +177,15 @@ story
 
 # %% id="reveal-dora"
 dora = story.at(event=6).values["moment"]
-reveal("07-dora", 4 * len(dora.computed))
+why = "one token must be left, and a hit is made of whole blocks, so a block of 4 is computed again"
+reveal("07-dora", 4 * len(dora.computed), exact=why)
 
 # %% [markdown] id="tree-intro"
 # ## The same cache as a tree
 #
 # SGLang keeps no hashes. It keeps the prompts themselves, as a **radix tree**: the path from the root to a node spells the beginning of a prompt. A node holds a run of tokens and their slots; where two prompts part, it has two children. A tree can share to the token, where hashes know only full blocks.
 #
-# What if a prompt parts in the *middle* of a node's run? A request **locks** the node with which its hit ends, so that neither this nor any node before it is evicted; it must not lock tokens it does not use. So the node is **split** there. Whoever read the whole reads both parts. And the old object must become the *rear*: who locked it will unlock from its end, up along `parent`.
+# What if a prompt parts in the *middle* of a node's run? A request **locks** the node with which its hit ends, so that neither this nor any node before it is evicted; it must not lock tokens it does not use. So the node is **split** there. Whoever read the whole reads both parts: the front takes over its locks. And the old object must become the *rear*: who locked it will unlock from its end, up along `parent`.
 #
 # `RadixNode(tokens, slots, parent, locks=0)` has these as attributes, and `children`, a dictionary by first token.
 #
@@ -195,7 +196,12 @@ reveal("07-dora", 4 * len(dora.computed))
 def radix_match(root, tokens):
     """(node, slots): the slots of the longest known beginning of `tokens`, and the node that ends exactly there.
 
-    A node in which it ends earlier is split. Nothing known: (root, []).
+    A node in which it ends earlier is split. Nothing known: (root, []), where root is RadixNode(), as all has defaults.
+
+        before:  root -- [1, 2, 3, 4]           after a match of [1, 2, 9]:  root -- [1, 2] -- [3, 4]
+                         locks 1                                             locks 1   locks 1, the old object
+
+    The check builds its trees with the course's radix_insert; you write your own next.
     """
     ### BEGIN SOLUTION
     node, slots = root, []
@@ -220,7 +226,7 @@ def radix_match(root, tokens):
 #
 # When a prompt is computed, it goes into the tree. Match it first, and hang what is new below. But Ana and Ben may have computed the same tokens *at the same moment*, into different slots, since neither could find the other. The tree keeps the first. The other slots are in nobody's books: a **leak**, unless you say which they are.
 #
-# Careful: some slots of the known part the request *had from the tree*. Those are not free.
+# Careful: slots that the request *had from the tree* are not free.
 #
 # ★★☆ · core · 12 min
 
@@ -283,7 +289,7 @@ for name, trace in traces.items():
 reveal("07-turns", round(100 * hits(traces["chats"], "hash", 16).share, 1))
 
 # %% [markdown] id="found-after"
-# On equal blocks, chain and tree find exactly the same. To the token, the tree finds up to 1.6 points more: the rest of the last shared block. What does it cost to ask? Here is the time of all bookkeeping for a request, first with an index that never finds anything:
+# On equal blocks, chain and tree find the same. To the token, the tree finds up to 1.6 points more: the rest of the last shared block. What does it cost to ask? Here is the time of all bookkeeping for a request, first with an index that never finds anything:
 
 # %% id="cost" tags=["nbval-ignore-output"]
 from functools import partial
@@ -299,6 +305,7 @@ class Nothing:
         self.match, self.publish = lambda tokens: Match([], 0), lambda tokens, blocks: {}
 
 
+# your numbers will jump; only the last column differs clearly
 for name, trace in traces.items():
     indexes = ((Nothing, 16), ("hash", 16), ("radix", 16), ("radix", 1))
     spent = [min(repeat(partial(hits, trace, *index), number=1, repeat=3)) / len(trace) * 1e6 for index in indexes]
@@ -320,11 +327,13 @@ for blocks in (4096, 300, 200, 100):
 # Kwon et al. put one example (80 tokens) or five (341 tokens) before each sentence to translate, and measured how many times the throughput of an earlier system they reached. We count how many times fewer prompt tokens are computed. Those are not the same thing, but both grow with the shared part.
 
 # %% id="papers-use"
+# one task, and before each question one example of 80 or 341 tokens
 for tokens, published in ((80, 1.67), (341, 3.58)):
     ours = hits(few_shot(60, seed=7, tasks=1, shots=1, shot=tokens), "hash", 16)
     fewer = ours.asked / (ours.asked - ours.found)
     print(f"{tokens} shared tokens: throughput x {published} in the paper; {ours.share:.1%} found here, x {fewer:.2f} fewer computed")
-print("Zheng et al.: 50 to 99 % found, over all their loads")
+shares = [hits(trace, "radix", 1).share for name, trace in traces.items() if name != "no sharing"]
+print(f"Zheng et al.: 50 to 99 % found, over all their loads; here {min(shares):.0%} to {max(shares):.0%} where anything is shared")
 
 # %% [markdown] id="courier-intro"
 # ## courier: the same words, and less work
@@ -332,6 +341,7 @@ print("Zheng et al.: 50 to 99 % found, over all their loads")
 # Three questions about one order, one after the other. The order comes first in each prompt. Sharing must never change what comes out (**I12**).
 
 # %% id="courier"
+# takes some twenty seconds
 from kvlab.models import EXAMPLE_ORDER, load_courier
 from kvlab.serve import Engine
 
@@ -378,7 +388,7 @@ def pick_next(found, overtaken, patience):
     """The place in the queue (oldest first, not empty) of who goes next: most tokens found, the older of equals.
 
     found, overtaken: for each, tokens in the cache, and how often a younger one went first. Nobody goes before one
-    who has been overtaken `patience` times.
+    who has been overtaken `patience` times: choose among all up to and including the first of those.
     """
     ### BEGIN SOLUTION
     best = 0
@@ -461,9 +471,15 @@ def first_broken(events):
     ### END SOLUTION
 
 
-found = first_broken(events)
-for event, leads, holds in books(events):
-    print(f"{event:14} entries {leads}", "<- yours" if event == found else "")
+found, steps = first_broken(events), list(books(events))
+right = [leads.items() <= {text: block for block, text in holds.items()}.items() for _, leads, holds in steps]
+place = [event for event, _, _ in steps].index(found) if found in [event for event, _, _ in steps] else None
+if place is None:
+    print("not yet: nothing returned" if found is None else f"not yet: {found!r} is no event")
+elif right[place]:
+    print("not yet: every entry is true after this event; look at a later one")
+else:
+    print("yes: every entry was true until here" if all(right[:place]) else "not the first: look at an earlier event")
 
 # %% id="hunt-question"
 ### BEGIN SOLUTION
@@ -477,7 +493,7 @@ recall("07-bug-hunt", cause)
 
 # %% id="hunt-mend"
 def take(cache, text):
-    """A free block for `text`. What it held before can be found no more."""
+    """A free block for `text`. What it held before can be found no more; if never taken, it held nothing."""
     ### BEGIN SOLUTION
     block = cache.free.pop(0)
     cache.block_of.pop(cache.content.get(block), None)
@@ -486,11 +502,11 @@ def take(cache, text):
     ### END SOLUTION
 
 
-cache = Cache(1)
-for text in ("greeting", "address"):
+cache, wanted = Cache(2), {"menu": 1, "address": 0}
+for text in ("greeting", "menu", "address"):
     block = take(cache, text)
-    cache.free.append(block)
-print(cache.block_of, "- as it should be" if cache.block_of == {"address": 0} else "- not yet: {'address': 0}")
+    cache.free.append(block)  # its owner ends
+print(cache.block_of, "- as it should be" if cache.block_of == wanted else f"- not yet: {wanted}")
 
 # %% [markdown] id="say"
 # ## Say it out loud

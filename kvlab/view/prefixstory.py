@@ -59,12 +59,14 @@ class Books:
         gone = self._make_room(missing)
         computed = [self.blank.pop(0) for _ in range(missing)]
         self.tables[name] = table = hit + computed
+        twins = [(table[place], self.block_of[key]) for place, key in enumerate(hashes)
+                 if place >= len(hit) and key in self.block_of]
         for place, key in enumerate(hashes):
             if key not in self.block_of:
                 self._file(table, place, key, labels[place])
         for block in table:
             self.used[block] = len(self.moments)
-        self.note(_arrives(name, len(tokens), hit, computed, gone), hit, computed, gone)
+        self.note(_arrives(name, len(tokens), hit, gone) + _unfiled(twins), hit, computed, gone)
 
     def _make_room(self, missing: int) -> list[int]:
         short = missing - len(self.blank)
@@ -89,8 +91,9 @@ class Books:
         blank = [block for block in idle if block not in self.text]
         self.blank += blank
         kept = len(idle) - len(blank)
-        still = f"; {counted(kept, 'block')} without an owner can still be found" if kept else ""
-        self.note(f"{name} ends: {counted(len(blank), 'block')} without a hash free again{still}")
+        said = [f"{counted(len(blank), 'block')} without a hash free again"] if blank else []
+        said += [f"{counted(kept, 'block')} without an owner can still be found"] if kept else []
+        self.note(f"{name} ends: {'; '.join(said) or 'others own all of its blocks'}")
 
     def note(self, words: str, hit: Iterable[int] = (), computed: Iterable[int] = (), gone: Iterable[int] = ()) -> None:
         tables = {name: list(table) for name, table in self.tables.items()}
@@ -108,11 +111,16 @@ def _tokens(name: str, parts: Sequence[tuple[str, int]]) -> tuple[list[int], lis
     return tokens, labels[BLOCK_SIZE - 1 :: BLOCK_SIZE]
 
 
-def _arrives(name: str, tokens: int, hit: list[int], computed: list[int], gone: list[int]) -> str:
+def _arrives(name: str, tokens: int, hit: list[int], gone: list[int]) -> str:
     found = len(hit) * BLOCK_SIZE
     words = f"{name} arrives with {tokens} tokens: {found} are found, {tokens - found} are computed"
     are = f"s {', '.join(map(str, gone))} are" if len(gone) > 1 else f" {gone[0]} is" if gone else ""
     return words + (f"; block{are} evicted for them" if gone else "")
+
+
+def _unfiled(twins: list[tuple[int, int]]) -> str:
+    """Why full blocks that were computed now cannot be found themselves: (block, who is found in its place)."""
+    return "".join(f"; block {block} gets no hash, as its own leads to block {known} already" for block, known in twins)
 
 
 def play(block_hashes: Callable, longest_hit: Callable, evict: Callable) -> list[Moment]:

@@ -111,6 +111,10 @@ WRONG = {
         ("import hashlib\nreturn [hashlib.sha256(tokens[i : i + block_size]).hexdigest()"
          " for i in range(0, len(tokens), block_size)]", "TypeError"),
 
+        ("import hashlib\nh, keys = hashlib.sha256(repr(tag).encode()), []\n"
+         "for end in range(block_size, len(tokens) + 1, block_size):\n"
+         "    h.update(repr(tokens[end - block_size : end]).encode())\n    keys.append(h)\nreturn keys",
+         "returned a hash object as key 0"),
         (_chain("h((before, block[-1]))"), "although the blocks hold different tokens"),
     ),
     "longest_hit": wrong(
@@ -145,7 +149,15 @@ WRONG = {
         ("return [e.block for e in sorted(cached, key=lambda e: e.last_used)][:count]", "Looks at the time alone"),
         (_LEFT + _ENDS + "    if not ends:\n        break\n    one = max(ends, key=lambda e: e.last_used)\n" + _TAKE,
          "Evicts the most recently used"),
-        (_LEFT + _ENDS + "    one = min(ends, key=lambda e: e.last_used)\n" + _TAKE, "ValueError"),
+        (_LEFT + _ENDS + "    one = min(ends, key=lambda e: e.last_used)\n" + _TAKE,
+         "Next: stop when no block may go (`if not ends: break`)"),
+        (_LEFT + _ENDS + "    one = sorted(ends, key=lambda e: e.last_used)[0]\n" + _TAKE,
+         "Next: stop when no block may go (`if not ends: break`)"),
+        (_LEFT + _ENDS.replace("for e in left}", "for e in left if e.parent}") + _ONE + _TAKE,
+         "Takes parent 0 for none: 0 is false in Python"),
+        (_LEFT.replace("list(cached)", "cached") + _ENDS + _ONE + _TAKE,
+         "changes `cached`, which is the caller's list"),
+        ("cached.sort(key=lambda e: e.last_used)\n" + _LEFT + _ENDS + _ONE + _TAKE, "Next: work on a copy"),
         (_LEFT + _ENDS.replace("e.owners == 0 and ", "") + "    if not ends:\n        break\n"
          "    one = min(ends, key=lambda e: e.last_used)\n" + _TAKE, "Evicts a block that somebody owns"),
         ("parents = {e.parent for e in cached}\n"
@@ -175,7 +187,15 @@ WRONG = {
         ("for i, n in enumerate(overtaken):\n    if n >= patience:\n        return i\nreturn found.index(max(found))",
          "Takes whoever's patience is over at once"),
         ("best = 0\nfor i, n in enumerate(found):\n    if overtaken[i] > patience:\n        break\n"
-         "    if n > found[best]:\n        best = i\nreturn best", "patience"),
+         "    if n > found[best]:\n        best = i\nreturn best", "`patience` times is already enough"),
+        ("best = 0\nfor i, n in enumerate(found):\n    if n > found[best]:\n        best = i\n"
+         "    if overtaken[i] > patience:\n        break\nreturn best", "Next: use >=."),
+        ("for i, o in enumerate(overtaken):\n    if o > patience:\n        return i\nreturn found.index(max(found))",
+         "`patience` times is already enough"),
+        ("if overtaken[0] > patience:\n    return 0\nreturn found.index(max(found))",
+         "`patience` times is already enough"),
+        ("if max(overtaken) >= patience:\n    return 0\nreturn found.index(max(found))",
+         "Takes the oldest, not the best of those up to the first whose patience is over"),
         ("best = 0\nfor i, n in enumerate(found):\n    if overtaken[i] >= patience:\n        break\n"
          "    if n > found[best]:\n        best = i\nreturn best", "Stops before the one whose patience is over"),
         ("best = 0\nfor i, n in enumerate(found):\n    if n >= found[best]:\n        best = i\n"

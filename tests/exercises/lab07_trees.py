@@ -62,6 +62,16 @@ MATCH_WRONG = wrong(
     (_DOWN + _CUT + "    slots += node.slots\nprint(node, slots)", "is a `return` missing?"),
     (_NODE + "node = root.children.get(tokens[0])\nif node is None:\n    return root, []\nreturn node, node.slots",
      "Stops after the first node"),
+    (_NODE + "def go(node, rest, slots):\n    child = node.children.get(rest[0]) if rest else None\n"
+     "    if child is None:\n        return node, slots\n    n = 0\n"
+     "    while n < min(len(rest), len(child.tokens)) and rest[n] == child.tokens[n]:\n        n += 1\n"
+     "    if n < len(child.tokens):\n"
+     "        front = RadixNode(child.tokens[:n], child.slots[:n], node, child.locks)\n"
+     "        node.children[rest[0]] = front\n        child.tokens, child.slots = child.tokens[n:], child.slots[n:]\n"
+     "        front.children[child.tokens[0]] = child\n        child.parent = front\n        child = front\n"
+     "    if slots is None:\n        slots = child.slots\n    else:\n        slots += child.slots\n"
+     "    return go(child, rest[n:], slots)\nnode, slots = go(root, tokens, None)\nreturn node, slots or []",
+     "`+=` changes the node's own list."),
     (_NODE + "return root, []", "expected [10, 11, 12, 13]"),
 )
 

@@ -37,8 +37,21 @@ def test_what_is_evicted_is_free_and_the_tail_goes_first():
 
 def test_a_full_hit_leaves_a_block_to_compute():
     dora = story()[6]
-    assert dora.words == "Dora arrives with 16 tokens: 12 are found, 4 are computed"
+    assert dora.words == ("Dora arrives with 16 tokens: 12 are found, 4 are computed; block 9 gets no hash, as its own "
+                          "leads to block 3 already")
     assert len(dora.hit) + len(dora.computed) == blocks_needed(16, BLOCK_SIZE)
+
+
+def test_who_ends_is_not_said_to_give_back_no_block():
+    words = [moment.words for moment in story()]
+    assert "Fay ends: 4 blocks without an owner can still be found" in words
+    assert not any(": 0 blocks" in line for line in words)
+    books = Books(block_hashes, longest_hit, evict)
+    for name in ("Ana", "Ben"):
+        books.arrive(name, [("greeting", 8)])
+    books.tables["Ben"] = list(books.tables["Ana"])
+    books.leave("Ben")
+    assert books.moments[-1].words == "Ben ends: others own all of its blocks"
 
 
 def test_states_tell_owners_idle_blocks_and_what_is_new():

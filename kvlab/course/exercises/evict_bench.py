@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kvlab.course.declare import Wrong
@@ -18,8 +19,8 @@ def run(part: Any, value: Value) -> None:
     """`Wrong` at the first block that may not go at its turn, then if they are too few or too many."""
     entries, count = value
     cached = [CachedBlock(*entry) for entry in entries]
-    got = part(list(cached), count)
     possible = len(finished(cached, count))
+    got = _asked(part, cached, count, possible)
     if got is None:
         raise Wrong("returned nothing (None), expected a list of blocks; is a `return` missing?",
                     next="return the list of blocks")
@@ -35,6 +36,29 @@ def run(part: Any, value: Value) -> None:
         raise Wrong(f"returned {len(got)} block{'s' * (len(got) != 1)}, {got}, expected {possible}: {count} "
                     f"{'was' if count == 1 else 'were'} asked for{_why(possible, count)}.",
                     next="stop at count" if len(got) > possible else "go on until there are count, or none may go")
+
+
+def _asked(part: Any, cached: list[CachedBlock], count: int, possible: int) -> Any:
+    """What the part returns for a cache of its own; an error over an empty list is told in the words of the task."""
+    try:
+        return part(list(cached), count)
+    except (ValueError, IndexError) as error:
+        if possible == count or not re.search("empty|out of range", str(error)):
+            raise
+        words = f"{count} asked for, and only {possible} may go" if possible else f"{count} asked for, and none may go"
+        raise Wrong(f"with {words}, raised {type(error).__name__}: {error}. There was no block left that may go.",
+                    next="stop when no block may go (`if not ends: break`)") from error
+
+
+def run_kept(part: Any, value: Value) -> None:
+    """`Wrong` if the list that was given is another afterwards; all else is known to hold."""
+    entries, count = value
+    cached = [CachedBlock(*entry) for entry in entries]
+    given = list(cached)
+    part(given, count)
+    if given != cached:
+        raise Wrong("changes `cached`, which is the caller's list. To name blocks is to take none out of it yet.",
+                    next="work on a copy: left = list(cached)")
 
 
 def _why(possible: int, count: int) -> str:
@@ -66,7 +90,7 @@ def render(value: Value) -> list[str]:
     """The cache and the call."""
     entries, count = value
     listed = ", ".join(f"B({block}, {parent}, {owners}, {used})" for block, parent, owners, used in entries)
-    return ["B = CachedBlock  # block, parent, owners, last_used", f"cached = [{listed}]", f"evict(cached, {count})"]
+    return ["B = CachedBlock", f"cached = [{listed}]", f"evict(cached, {count})  # B(block, parent, owners, last_used)"]
 
 
 def random_caches() -> Any:

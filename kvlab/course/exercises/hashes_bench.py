@@ -72,6 +72,9 @@ def _made(part: Any, size: int, text: Text) -> list[Any]:
 def _usable(said: str, place: int, key: Any) -> None:
     if key is None or key is Ellipsis:
         raise Wrong(f"{said} returned {show(key)} as key {place}, which stands for nothing.", next="return the keys")
+    if hasattr(key, "hexdigest") and hasattr(key, "update"):
+        raise Wrong(f"{said} returned a hash object as key {place}. Two of these are never equal, and a later update() "
+                    "changes the one you have, expected its digest.", next="append h.digest(), which stays as it is")
     try:
         hash(key)
     except Exception:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvlab.course.declare import Exercise, Mistake, Traces
-from kvlab.course.exercises.evict_bench import random_caches, render, run
-from kvlab.course.exercises.scenarios import scenarios
+from kvlab.course.exercises.evict_bench import random_caches, render, run, run_kept
+from kvlab.course.exercises.scenarios import corners, scenarios
 
 
 def _evict(cached, count, key=lambda entry: entry.last_used, in_use=False, followed=False):
@@ -38,6 +38,19 @@ def in_use(cached, count):
 
 def by_time_alone(cached, count):
     return _evict(cached, count, in_use=True, followed=True)
+
+
+def parent_zero_is_none(cached, count):
+    left, gone = list(cached), []
+    while len(gone) < count:
+        parents = {entry.parent for entry in left if entry.parent}
+        ends = [entry for entry in left if not entry.owners and entry.block not in parents]
+        if not ends:
+            break
+        entry = min(ends, key=lambda entry: entry.last_used)
+        left.remove(entry)
+        gone.append(entry.block)
+    return gone
 
 
 def leaves_at_first(cached, count):
@@ -84,6 +97,7 @@ def how_many(cached, count):
 _CHAIN = ((4, None, 0, 3), (1, 4, 0, 3), (6, 1, 0, 3))  # three blocks of one prompt, let go of at the same time
 _TWO = ((2, None, 0, 5), (7, 2, 0, 5), (3, None, 0, 2), (5, 3, 0, 2))
 _BRANCH = ((0, None, 0, 9), (8, 0, 0, 4), (3, 0, 0, 9), (5, 8, 0, 4))  # the greeting, and two conversations behind it
+_ZERO = ((4, 0, 0, 6), (0, None, 0, 6), (2, 4, 0, 6))  # block 0 is the head, and last in line only by what follows it
 _USED = ((0, None, 1, 9), (8, 0, 1, 9), (3, 0, 0, 4), (5, 3, 0, 4))
 
 EVICT = Exercise(
@@ -94,12 +108,16 @@ EVICT = Exercise(
         scenarios("in use", run, render, (((2, None, 1, 1), (7, None, 0, 5)), 1), (((2, None, 2, 1),), 1), (_USED, 1),
                   next="leave out what has owners"),
         scenarios("tail before head", run, render, (_CHAIN, 1), (_CHAIN, 2), (_CHAIN, 3), (_TWO, 2), (_TWO, 3),
+                  (_ZERO, 1), (_ZERO, 3),
                   (((9, 2, 0, 6), (2, None, 0, 4)), 2), next="a block may go when nothing follows it"),
         scenarios("branches", run, render, (_BRANCH, 1), (_BRANCH, 3), (_BRANCH, 4), (_USED, 2), (_USED, 3),
                   next="after each block, look again which may go"),
         scenarios("how many", run, render, (_TWO, 0), (_CHAIN, 9), ((), 2), (_USED, 4),
                   next="as many as asked for, or as many as may go"),
         Traces("random caches", random_caches, run, render=render, next="run these lines by hand"),
+        corners("a list left as it is", run_kept, render, (_TWO, 2), (_CHAIN, 2),
+                (((2, None, 0, 5), (7, None, 0, 1)), 1),
+                next="work on a copy: left = list(cached)"),
     ),
     mistakes=(
         Mistake(most_recent, "Evicts the most recently used. That one is the likeliest to be asked for again.",
@@ -115,6 +133,9 @@ EVICT = Exercise(
                 next="leave out what has owners"),
         Mistake(by_time_alone, "Looks at the time alone. A block may have owners, or blocks that follow it.",
                 next="first leave out those that may not go, then take the oldest"),
+        Mistake(parent_zero_is_none,
+                "Takes parent 0 for none: 0 is false in Python, and block 0 is a block.",
+                next="collect every parent; None does no harm among them"),
         Mistake(leaves_at_first,
                 "Looks once which blocks have nothing behind them. With a tail gone, the block before it may go too.",
                 next="look again after each block"),

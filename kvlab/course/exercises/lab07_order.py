@@ -37,6 +37,23 @@ def one_too_patient(found, overtaken, patience):
     return near.index(max(near))
 
 
+def stops_before_too_late(found, overtaken, patience):
+    stop = next((place for place, times in enumerate(overtaken) if times > patience), len(found))
+    near = found[:stop] or found[:1]
+    return near.index(max(near))
+
+
+def too_late_ones_first(found, overtaken, patience):
+    for place, times in enumerate(overtaken):
+        if times > patience:
+            return place
+    return found.index(max(found))
+
+
+def only_the_oldest_too_late(found, overtaken, patience):
+    return 0 if overtaken[0] > patience else found.index(max(found))
+
+
 def never_the_late_one(found, overtaken, patience):
     stop = next((place for place, times in enumerate(overtaken) if times >= patience), len(found))
     near = found[:stop] or found[:1]
@@ -63,6 +80,12 @@ def only_the_oldest_is_late(found, overtaken, patience):
     return 0 if overtaken[0] >= patience else found.index(max(found))
 
 
+def the_oldest_if_any_is_late(found, overtaken, patience):
+    return 0 if max(overtaken) >= patience else found.index(max(found))
+
+
+_ENOUGH = "`patience` times is already enough: > lets a request be overtaken once more."
+
 PICK_NEXT = Exercise(
     name="pick_next", lab="07", part="kvlab.serve.pick_next", stars=2, core=False, minutes=10,
     checks=(
@@ -71,7 +94,8 @@ PICK_NEXT = Exercise(
         Cases("the older of equals", ([0, 64, 64], [0, 0, 0], 4), ([0, 0], [1, 0], 4), next="take the first of them"),
         Cases("patience is over", ([0, 64], [4, 0], 4), ([0, 16, 64], [1, 4, 0], 4), ([32, 0, 64], [0, 4, 0], 4),
               ([0, 32, 16, 64], [3, 3, 5, 0], 4), ([0, 64, 0], [0, 0, 4], 4), ([0, 64], [3, 0], 4),
-              next="stop looking at the first one whose patience is over; it may still be picked"),
+              ([0, 64], [5, 0], 4),
+              next="choose among all up to and with the first whose patience is over"),
         Cases("no patience at all", ([0, 64], [0, 0], 0), next="with patience 0 it is first come, first served"),
         Cases("one waits", ([0], [0], 4), ([48], [9], 4), next="place 0"),
     ),
@@ -84,8 +108,13 @@ PICK_NEXT = Exercise(
         Mistake(the_length, "Gives how much is found. The question is for the place in the queue.",
                 next="return the place"),
         Mistake(least_found, "Takes the one that finds least.", next="the largest of `found`"),
-        Mistake(one_too_patient, "Looks like >, which lets a request be overtaken once more than `patience`.",
-                next="use >="),
+        Mistake(one_too_patient, _ENOUGH, next="use >="),
+        Mistake(stops_before_too_late, _ENOUGH, next="use >=, and compare that one too before you stop"),
+        Mistake(too_late_ones_first, _ENOUGH, next="use >=, and compare all up to that one"),
+        Mistake(only_the_oldest_too_late, _ENOUGH, next="use >=, and look at `overtaken` of each"),
+        Mistake(the_oldest_if_any_is_late,
+                "Takes the oldest, not the best of those up to the first whose patience is over.",
+                next="compare `found` of all up to that one"),
         Mistake(never_the_late_one,
                 "Stops before the one whose patience is over. Nobody may go before it, but it may go itself.",
                 next="compare it as well, then stop"),

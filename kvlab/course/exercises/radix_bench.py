@@ -59,7 +59,9 @@ class Tree:
     def _match(self, op: Op) -> Any:
         wanted = [self.slot_of[op.tokens[: i + 1]] for i in range(self.known(op.tokens))]
         call = f"radix_match(root, {list(op.tokens)})"
+        lists = self._lists()
         got = self.match(self.root, list(op.tokens))
+        _none_grew(lists, call)
         if got is None:
             raise Wrong(f"{call} returned nothing (None), expected (node, slots); is a `return` missing?",
                         next="return (node, slots)")
@@ -76,6 +78,10 @@ class Tree:
                         f"{list(op.tokens[: len(wanted)])}.", next="split the node where the match ends inside it",
                         alike=(end, self.seen()))
         return node
+
+    def _lists(self) -> list[tuple[list[int], list[int], list[int]]]:
+        """Of each node: its tokens, its own list of slots, and what is in it now."""
+        return [(list(node.tokens), node.slots, list(node.slots)) for node in self.root.walk()]
 
     def _insert(self, op: Op) -> None:
         slots, known = self.slots(op), self.known(op.tokens)
@@ -140,6 +146,14 @@ def _walk(root: RadixNode, call: str) -> Iterator[tuple[RadixNode, tuple[int, ..
         for first, child in node.children.items():
             _fits(node, first, child, call)
             waiting.append((child, text))
+
+
+def _none_grew(lists: list[tuple[list[int], list[int], list[int]]], call: str) -> None:
+    """A match gives slots and adds none: `slots = node.slots; slots += ...` adds to the list in the tree."""
+    for tokens, now, before in lists:
+        if len(now) > len(before):
+            raise Wrong(f"{call} made the slots of the node of {tokens} {show(now, 40)}, expected {before} as before: "
+                        "`+=` changes the node's own list.", next="begin with `slots = []`, a list of your own")
 
 
 def _fits(node: RadixNode, first: int, child: Any, call: str) -> None:
