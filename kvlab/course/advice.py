@@ -61,8 +61,8 @@ def _after_error(error: BaseException | None, check: Check, is_own: IsOwn) -> st
         return f"keep the parameters of {method}() as they were"
     if isinstance(error, TypeError) and own and (name := _list_in_place_of_item(said, own[-1][0])):
         return f"{name} is a list: go through its items"
-    if isinstance(error, ValueError) and re.search(r"(max|min)\(\).*empty", said):
-        return "treat the empty list first, or give max() a default=0"
+    if isinstance(error, ValueError) and (called := re.search(r"(max|min)\(\).*empty", said)):
+        return "treat the empty list first" + (", or give max() a default=0" if called[1] == "max" else "")
     if isinstance(check, Cases) and isinstance(error, (LookupError, ArithmeticError, ValueError)) and check.next:
         return check.next  # such errors depend on the values, and the check knows which
     return f"look at {_quoted(own[-1])}" if own else check.next

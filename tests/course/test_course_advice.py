@@ -25,6 +25,7 @@ NEXT = {
     "return [n]": "return an int.",
     "return 1.0": "return an int: // and math.ceil() give one.",
     "return n + '1'": "look at line 3: return n + '1'.",
+    "return min([])": "treat the empty list first.",
     "return max([])": "treat the empty list first, or give max() a default=0.",
     "raise SystemExit": "leave out exit(), and return the result.",
     "yield 1": "use return, without yield.",
