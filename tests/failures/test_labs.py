@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from kvlab.memory import CONTEXT, KV_TOKENS, lesson_trace, published_table
 from tests.labs.notebooks import ROOT, cells, committed, names, output_text
-from tests.labs.numbers import prose_numbers, unsupported
+from tests.labs.prose_numbers import prose_numbers, unsupported
 
 RECORD = "kvlab-progress.json"
 FIRST, SECOND = names()[:2]

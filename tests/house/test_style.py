@@ -46,3 +46,11 @@ def test_every_module_and_public_definition_says_what_it_is(path: Path) -> None:
 def test_ruff_finds_nothing(root: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_no_file_of_the_tests_bears_the_name_of_another_or_of_a_standard_module(root: Path) -> None:
+    # pytest puts their folders on sys.path, and whoever is started from there would import ours for Python's own
+    names = [path.stem for path in (root / "tests").rglob("*.py") if path.name != "conftest.py"]
+    tests = [name for name in names if name.startswith("test_")]
+    assert not sys.stdlib_module_names & set(names)
+    assert sorted(tests) == sorted(set(tests))

@@ -6,7 +6,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tests.labs.notebooks import committed, names
-from tests.labs.numbers import literals, numbers_in, prose_numbers, unsupported
+from tests.labs.prose_numbers import literals, numbers_in, prose_numbers, unsupported
 
 
 @pytest.mark.parametrize("name", names())
