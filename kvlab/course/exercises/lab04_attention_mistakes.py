@@ -6,8 +6,9 @@ from kvlab.course.exercises.lab04_tensors import torch
 
 
 def gather(pool, table, length):
-    blocks = torch.as_tensor(table[: -(-length // pool.shape[1])], dtype=torch.int64)
-    return pool[blocks].flatten(0, 1)[:length]
+    from kvlab.compute import gather_kv  # as in the lab: what it refuses, it refuses in the same way
+
+    return gather_kv(pool, table, length)
 
 
 def gather_whole_blocks(pool, table, length):
