@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvlab.course import kernel_hunches
 from kvlab.course.compare import TOLERANCE
 from kvlab.course.declare import Traces, Wrong
 from kvlab.course.interpreter import KernelFault, Window, Work, guarded
@@ -84,18 +85,25 @@ def run(part: Any, launch: Launch, runner: Callable[..., Any] = guarded, toleran
     try:
         work = runner(part, launch.grid, *given.values(), poisoned=launch.poisoned, shared=launch.shared)
     except KernelFault as fault:
+        hunch = kernel_hunches.of_result(part)
+        if hunch:
+            raise Wrong(f"{fault.sentence} {hunch.says}", next=hunch.next, alike=hunch.says) from fault
         raise Wrong(fault.sentence, next=fault.next, alike=fault.alike) from fault
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
         sentence = explained(error)
-        if not sentence:
-            raise
-        raise Wrong(f"raised {type(error).__name__}. {sentence}", next=STEPS[sentence]) from error
+        if sentence:
+            raise Wrong(f"raised {type(error).__name__}. {sentence}", next=STEPS[sentence]) from error
+        found = kernel_hunches.of_error(part, error)
+        if found:
+            raise Wrong(found[0], next=found[1].next, alike=found[1].says) from error
+        raise
     got = {name: tensor_of(given[name]) for name in launch.outputs}
     for name, wanted in launch.outputs.items():
         apart = _apart(wanted, got[name], tolerance)
         if apart:
-            before = tensor_of(launch.arguments[name])
-            raise Wrong(_difference(name, wanted, got[name], before, apart), alike=got)
+            written = _written(work, name, got[name], tensor_of(launch.arguments[name]))
+            said = _difference(name, wanted, got[name], written, apart)
+            raise _wrong_numbers(part, said, got, written, work if _is_nan(got[name], apart) else None)
     for name, before in launch.arguments.items():
         if name not in launch.outputs and hasattr(tensor_of(before), "data_ptr"):
             if not _unchanged(tensor_of(before), tensor_of(given[name])):
@@ -132,13 +140,39 @@ def _apart(wanted: Any, got: Any, tolerance: float) -> list[list[int]]:
     return (~got.double().isclose(wanted.double(), rtol=allowed, atol=allowed, equal_nan=True)).nonzero().tolist()
 
 
-def _difference(name: str, wanted: Any, got: Any, before: Any, apart: list[list[int]]) -> str:
+def _written(work: Any, name: str, got: Any, before: Any) -> Any:
+    """Which elements of an argument were stored to; where nobody looked, those that are not as they were."""
+    if isinstance(work, Work) and work.stored:
+        places = work.written.get(name)
+        marks = [0] * got.numel() if places is None else places.tolist()
+        return got.new_tensor(marks).bool().as_strided(got.shape, got.stride())
+    return ~((before == got) | ((before != before) & (got != got)))
+
+
+def _is_nan(got: Any, apart: list[list[int]]) -> bool:
+    return bool(got[tuple(apart[0])].isnan())
+
+
+def _wrong_numbers(part: Any, said: str, got: dict[str, Any], written: Any, work: Any) -> Wrong:
+    """The complaint about wrong numbers, with the reason where the kernel's text or its loads give it away."""
+    hunch = kernel_hunches.of_result(part)
+    if hunch:
+        return Wrong(f"{said} {hunch.says}", next=hunch.next, alike=hunch.says)
+    unfilled = getattr(work, "unfilled", None)
+    if unfilled is not None and unfilled.number:
+        stop = "" if unfilled.text.endswith(".") else "."
+        return Wrong(f"{said} Masked lanes without `other` hold anything, in line {unfilled.number}: "
+                     f"{clip(unfilled.text, 70)}{stop}",
+                     next="give that load other=0.0", alike="a load without other")
+    return Wrong(said, alike={**got, "written": written})
+
+
+def _difference(name: str, wanted: Any, got: Any, written: Any, apart: list[list[int]]) -> str:
     """The first element that is wrong, and how many are."""
     place = tuple(apart[0])
-    one, other, start = got[place].item(), wanted[place].item(), before[place].item()
-    untouched = one == start or (one != one and start != start)
+    one, other = got[place].item(), wanted[place].item()
     count = f"{len(apart)} of {wanted.numel()} elements are wrong" if len(apart) > 1 else "it alone is wrong"
-    held = "was left as it was" if untouched else f"is {_figure(one, other)}"
+    held = f"is {_figure(one, other)}" if bool(written[place]) else "was never written"
     return f"{name}{[*place]} {held}, expected {_figure(other, one)}; {count}."
 
 

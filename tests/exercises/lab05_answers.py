@@ -111,7 +111,7 @@ def but(body: str, *changes: tuple[str, str]) -> str:
 RIGHT = {
     "write_kv_kernel": cells(
         _WRITE, WRITE,
-        but(WRITE, ("m = (i < width) & (s >= 0)\n", "if s == -1:\n    return\nm = i < width\n")),
+        but(WRITE, ("m = (i < width) & (s >= 0)\n", "if s < 0:\n    return\nm = i < width\n")),
         but(WRITE, ("s = tl.load(slots + t)", "s = tl.load(slots + t).to(tl.int64)"), ("& (s >= 0)", "& (s > -1)")),
         """
 t = tl.program_id(axis=0)
@@ -173,6 +173,9 @@ return out, lse
 WRONG = {
     "write_kv_kernel": [
         *wrong(_WRITE,
+        (but(WRITE, ("(i < width) & (s >= 0)", "i < width and s >= 0")), "Next: join masks with &, each in brackets"),
+        (but(WRITE, ("s >= 0", "s != -1")), "Looks like slot != -1"),
+        (but(WRITE, ("t * width", "t * TILE")), "rows of key and value are width numbers apart"),
                (but(WRITE, (" & (s >= 0)", "")), "Slot -1 is written"),
                (but(WRITE, ("m = (i < width) & (s >= 0)\n", "if s < 0:\n    return\nm = i >= 0\n")), "No mask: a tile"),
                (but(WRITE, ("s * width", "s * TILE")), "slots are width numbers apart, not TILE"),
@@ -206,6 +209,20 @@ WRONG = {
         (but(DECODE, ("head * KV_HEADS // HEADS", "head % KV_HEADS")), "Looks like head % KV_HEADS"),
         (but(DECODE, ("    m = m_new\n", "")), "The largest score is not carried over"),
         (but(DECODE, ("if n > 0:\n    acc = acc / l\n", "acc = acc / l\n")), "Length 0 gives nan"),
+        (but(DECODE, ("d = tl.arange", "if n == 0:\n    return\nd = tl.arange")), "Length 0 writes nothing"),
+        (but(DECODE, ("d = tl.arange", "if n == 0:\n    return\nd = tl.arange")), "was never written, expected 0"),
+        (but(DECODE, ("p = tl.exp(s - m_new)", "p = tl.exp(s)"), ("acc = acc * a", "acc = acc"),
+             ("l = l * a", "l = l")), "] is nan, expected"),
+        (but(DECODE, ("a = tl.exp(m - m_new)", "a = tl.exp(m_new - m)")), "] is nan, expected"),
+        (but(DECODE, ("s = tl.where(ok, s, -float(\"inf\"))", "s = tl.where(ok, s, -100.0)")),
+         "Hidden scores are -100, not -inf"),
+        (but(DECODE, (", other=0.0", "")), "Next: give that load other=0.0."),
+        (but(DECODE, ("t[:, None] * (KV_HEADS", "t * (KV_HEADS")), "Next: give each an axis: rows[:, None]"),
+        (but(DECODE, ("tl.sum(p[:, None] * v, 0)", "tl.sum(p[:, None] * v, 1)")), "axis=0 one a column."),
+        (but(DECODE, ("tl.load(context_lengths + seq)", "context_lengths[seq]")), "a pointer has no index."),
+        (but(DECODE, ("page * BLOCK_SIZE + t < n", "page * BLOCK_SIZE + page * BLOCK_SIZE + t < n")),
+         "counted twice in the mask"),
+        (but(DECODE, (" * scale", "")), "Next: multiply the query or the scores by scale."),
         (but(DECODE, ("if n > 0:\n    acc = acc / l\n", "")), "The output is never divided by the sum"),
         (but(DECODE, ("tl.load(value_pool", "tl.load(key_pool")), "Looks like key_pool twice"),
         (but(DECODE, ("seq * max_blocks + page", "page")), "Looks like table 0 for everybody"),
@@ -214,7 +231,7 @@ WRONG = {
         (but(DECODE, ("tl.sum(q[None, :] * k, 1)", "tl.sum(q[None, :] * k, 0)")), "raised ValueError"),
         (but(DECODE, ("m_new = tl.maximum(m, tl.max(s, 0))", "m_new = max(m, tl.max(s, 0))"),
              ("    a = tl.exp", "    b = sofmax(s)\n    a = tl.exp")), "name 'sofmax' is not defined"),
-        (but(DECODE, ("mask=ok[:, None]", "mask=ok")), "raised ValueError"),
+        (but(DECODE, ("mask=ok[:, None]", "mask=ok")), "Next: give the mask both: inside[:, None]"),
         (but(DECODE, ("context_lengths + seq", "context_lengths")), "the length of sequence 0"),
         (but(DECODE, ("tl.cdiv(n, BLOCK_SIZE)", "n // BLOCK_SIZE + 1")), "Looks like length // BLOCK_SIZE + 1"),
         (but(DECODE, ("tl.arange(0, BLOCK_SIZE)", "tl.arange(0, 16)")), "Right for blocks of 16 only"),
@@ -228,7 +245,12 @@ WRONG = {
         (but(GROUPED, ("acc * a[:, None]", "acc"), ("l * a", "l")), "No rescale"),
         (but(GROUPED, (".to(tl.int64)", "")), "Missing int64"),
         (but(GROUPED, ("kv * (HEADS // KV_HEADS) + g", "g * KV_HEADS + kv")), "takes every KV_HEADS-th query head"),
-        (but(GROUPED, ("tl.trans(k)", "k")), "raised"),
+        (but(GROUPED, ("tl.trans(k)", "k")), "Next: turn the keys around: tl.dot(q, tl.trans(k))."),
+        (but(GROUPED, ("tl.arange(0, GROUP_TILE)", "tl.arange(0, HEADS // KV_HEADS)")), "A tile has GROUP_TILE rows"),
+        (but(GROUPED, ("p.to(v.dtype)", "p")), "weights.to(v.dtype)"),
+        (but(GROUPED, ("ok[None, :], tl.dot", "ok[:, None], tl.dot")), "lies along the wrong axis"),
+        (but(GROUPED, ("g < HEADS // KV_HEADS", "head < HEADS")), "lets the next group's rows through"),
+        (but(GROUPED, ("d = tl.arange", "if n == 0:\n    return\nd = tl.arange")), "Length 0 writes nothing"),
         (but(GROUPED, ("tl.max(s, 1)", "tl.max(s, 0)")), "✗ grouped_decode_kernel"),
         (but(GROUPED, (" * scale", "")), "The scale is forgotten")),
     "split_kv": wrong(
@@ -250,7 +272,7 @@ WRONG = {
         ("w = lses.softmax(0)\nreturn (w[..., None] * outputs).sum(0), lses.logsumexp(0)", "0 times nan is nan"),
         ("w = lses.softmax(0)\nreturn (w * outputs).sum(0), lses.logsumexp(0)", "raised RuntimeError"),
         ("w = torch.exp(lses)\nreturn (w[..., None] * outputs).sum(0) / w.sum(0)[..., None], w.sum(0).log()",
-         "✗ merge_partials"),
+         "(nan comes from inf / inf: exp() of some hundred is inf)"),
         ("lse = torch.logsumexp(lses, 0)\nreturn (torch.exp(lses - lse)[..., None] * outputs.nan_to_num()).sum(0)",
          "Gives the output alone")),
 }

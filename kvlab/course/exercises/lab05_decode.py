@@ -16,6 +16,8 @@ _HEADS = "let head // (HEADS // KV_HEADS) be the KV head"
 _TABLE = "load block_tables + sequence * max_blocks + page"
 _ROW = "put row sequence * HEADS + head, of HEAD_DIM numbers, through"
 _WIDE = "turn the block id into tl.int64 as soon as it is loaded"
+_ZERO = "store zeros before you return"
+_ONCE = "let offset be tl.arange(0, BLOCK_SIZE), and start + offset a position"
 _ENTRIES = "walk over ceil(length / BLOCK_SIZE) entries"
 
 PAGED_DECODE: Any = Exercise(
@@ -35,6 +37,7 @@ PAGED_DECODE: Any = Exercise(
                  Decode((5,), scale=1.25), next="take every size from the arguments"),
         launches("blocks far away", Decode((6,), far=True), next=_WIDE),
         launches("scores far from 0", Decode((10,), scores="high"), Decode((10,), scores="low"),
+                 Decode((8,), scores="low"),
                  Decode((8,), scores="plunging"), next="take the largest score off before every exp"),
         launches("length 0", Decode((0,)), Decode((3, 0), heads=2),
                  next="treat length 0: nothing is summed, and the output is 0"),
@@ -178,6 +181,19 @@ PAGED_DECODE: Any = Exercise(
                 next="load the values from value_pool"),
         Mistake(wrong.values_for_keys, "Looks like value_pool twice. The scores are of query and keys.",
                 next="load the keys from key_pool"),
+        Mistake(wrong.returns_early,
+                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
+        Mistake(wrong.returns_early_undivided,
+                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
+        Mistake(wrong.hides_little,
+                "Hidden scores are -100, not -inf. Where real scores are lower, what is hidden takes all the weight.",
+                next="hide with -inf"),
+        Mistake(wrong.start_twice, "The page's start is counted twice in the mask.", next=_ONCE),
+        Mistake(wrong.start_twice_everywhere,
+                "The page's start is counted twice: what begins at start is added to start again.", next=_ONCE),
+        Mistake(wrong.start_in_block,
+                "The page's start is in the address. The block id has led there already: add the place in the page.",
+                next=_ONCE),
         Mistake(wrong.zero_divides, "Length 0 gives nan: nothing was summed, and 0 / 0 is nan.",
                 next="divide by tl.where(total > 0, total, 1.0)"),
         Mistake(wrong.heads_share_a_row, "All heads of a sequence read and write one row. Each has its own.",

@@ -88,3 +88,14 @@ heads_share_a_row = slip("heads_share_a_row", (_ROW, "row = sequence * HEAD_DIM 
 first_row = slip("first_row", (_ROW, "row = head * HEAD_DIM + dim"))
 first_query = slip("first_query", ("query + row", "query + sequence * HEADS * HEAD_DIM + dim"))
 grid_swapped = slip("grid_swapped", ("tl.program_id(0), tl.program_id(1)", "tl.program_id(1), tl.program_id(0)"))
+_LENGTH = "length = tl.load(context_lengths + sequence)\n"
+_EARLY = (_LENGTH, _LENGTH + "    if length == 0:\n        return\n")
+returns_early = slip("returns_early", _EARLY)
+returns_early_undivided = slip("returns_early_undivided", _EARLY, ("tl.where(total > 0, total, 1.0)", "total"))
+hides_little = slip("hides_little", (_WHERE, _WHERE.replace('-float("inf")', "-100.0")))
+_TWICE = ("start + offset < length", "start + start + offset < length")
+start_twice = slip("start_twice", _TWICE)
+start_twice_everywhere = slip("start_twice_everywhere", _TWICE,
+                              (_PLACE, "((block * BLOCK_SIZE + start + offset) * KV_HEADS + kv_head) * HEAD_DIM"))
+start_in_block = slip("start_in_block",
+                      (_PLACE, "((block * BLOCK_SIZE + start + offset) * KV_HEADS + kv_head) * HEAD_DIM"))

@@ -15,6 +15,7 @@ _ROWS = "let kv_head * GROUP + member be the head, for members below GROUP"
 _MINE = "mask the query's load and the output's store by member < GROUP"
 _TABLE = "load block_tables + sequence * max_blocks + page"
 _WIDE = "turn the block id into tl.int64 as soon as it is loaded"
+_ZERO = "store zeros before you return"
 _ENTRIES = "walk over ceil(length / BLOCK_SIZE) entries"
 _AXIS = "keep one largest score and one sum a row: axis=1"
 
@@ -141,6 +142,16 @@ GROUPED_DECODE: Any = Exercise(
                 next="load the values from value_pool"),
         Mistake(wrong.values_for_keys, "Looks like value_pool twice. The scores are of query and keys.",
                 next="load the keys from key_pool"),
+        Mistake(wrong.returns_early,
+                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
+        Mistake(wrong.returns_early_undivided,
+                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
+        Mistake(wrong.members_below_heads,
+                "The mask lets the next group's rows through: there are HEADS heads, of which GROUP are this group's.",
+                next=_MINE),
+        Mistake(wrong.seen_along_rows,
+                "The mask of the scores lies along the wrong axis: scores are [GROUP_TILE, BLOCK_SIZE].",
+                next="mask scores by seen[None, :]"),
         Mistake(wrong.zero_divides, "Length 0 gives nan: nothing was summed, and 0 / 0 is nan.",
                 next="divide by tl.where(total > 0, total, 1.0)"),
     ),

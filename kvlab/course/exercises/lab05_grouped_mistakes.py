@@ -67,3 +67,9 @@ full_pages = slip("full_pages", (_PAGES, "range(0, length // BLOCK_SIZE * BLOCK_
 keys_for_values = slip("keys_for_values", ("value_pool + place", "key_pool + place"))
 values_for_keys = slip("values_for_keys", ("key_pool + place", "value_pool + place"))
 zero_divides = slip("zero_divides", ("tl.where(total > 0, total, 1.0)", "total"))
+_LENGTH = "length = tl.load(context_lengths + sequence)\n"
+_EARLY = (_LENGTH, _LENGTH + "    if length == 0:\n        return\n")
+returns_early = slip("returns_early", _EARLY)
+returns_early_undivided = slip("returns_early_undivided", _EARLY, ("tl.where(total > 0, total, 1.0)", "total"))
+members_below_heads = slip("members_below_heads", ("(member < GROUP)", "(kv_head * GROUP + member < HEADS)"))
+seen_along_rows = slip("seen_along_rows", (_WHERE, _WHERE.replace("seen[None, :]", "seen[:, None]")))

@@ -61,13 +61,15 @@ def run(part: Any, value: Merge) -> None:
         if bool(differ.any()):
             place = tuple(differ.nonzero()[0].tolist())
             where = f"{what}[{', '.join(map(str, place))}]"
-            raise Wrong(f"{where}: {_figures(float(own[place]), float(wanted[place]))}; {int(differ.sum())} of "
-                        f"{differ.numel()} numbers differ.", alike=(found, found_lse))
+            said = _figures(float(own[place]), float(wanted[place]), 0 in value.lengths)
+            raise Wrong(f"{where}: {said}; {int(differ.sum())} of {differ.numel()} numbers differ.",
+                        alike=(found, found_lse))
     unchanged(outputs=(given[0], fresh[0]), lses=(given[1], fresh[1]))
 
 
-def _figures(got: float, wanted: float) -> str:
-    return figures(got, wanted).replace("unwritten slots", "empty parts")
+def _figures(got: float, wanted: float, empty: bool) -> str:
+    why = "empty parts, 0 / 0 and inf - inf" if empty else "inf / inf: exp() of some hundred is inf"
+    return figures(got, wanted).replace("unwritten slots, 0 / 0 and inf - inf", why)
 
 
 def render(value: Merge) -> list[str]:

@@ -63,6 +63,11 @@ class Region:
         if bool(where.any()):
             self.poison = where.numpy()
 
+    def written(self) -> np.ndarray:
+        """Which elements were stored to, in memory order."""
+        assert self.writers is not None
+        return self.writers[self.offset : self.offset + self.count] != 0
+
     def element(self, address: int) -> int:
         """The offset of an address in elements, negative before the start."""
         return (address - self.base) // self.itemsize

@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
+from kvlab.course.interpreter.faults import current_line
 from kvlab.course.interpreter.memory import Memory
 from kvlab.course.interpreter.overflow import Arithmetic
 
 MODULE = "triton.runtime.interpreter"
 NEEDED = ("_interpreter.load", "_interpreter.store", "_patch_lang", "_implicit_cvt", "interpreter_builder.set_grid_dim",
           "interpreter_builder.set_grid_idx", "InterpretedFunction.rewrite")
+_FLOATS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64}
 
 
 def interpreter() -> Any:
@@ -53,7 +57,7 @@ def held(memory: Memory) -> Iterator[Any]:
     scope = _patched(module)
     try:
         module._interpreter, module._patch_lang = memory, lambda _fn: _Nothing()
-        with _interpreted_helpers(module), _unsanitized(builder):
+        with _interpreted_helpers(module), _unsanitized(builder), _unfilled_lanes(builder, memory):
             arithmetic.install()
             yield module
     finally:
@@ -115,6 +119,29 @@ def _unsanitized(builder: Any) -> Iterator[None]:
         yield
     finally:
         builder.options = options
+
+
+@contextmanager
+def _unfilled_lanes(builder: Any, memory: Memory) -> Iterator[None]:
+    """Masked lanes of a load of floats without `other` hold anything on a GPU. Here they get nan, not Triton's 0."""
+    original = getattr(builder, "create_masked_load", None)
+    if original is None:
+        yield
+        return
+
+    def load(pointers: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
+        if other is None and not np.asarray(mask.data).all():
+            kind = pointers.get_element_ty()
+            if kind.name in _FLOATS:
+                other = type(pointers)(np.full(pointers.data.shape, np.nan, _FLOATS[kind.name]), kind)
+                memory.unfilled = memory.unfilled if memory.unfilled.number else current_line(memory.kernel)
+        return original(pointers, mask, other, *rest, **named)
+
+    builder.create_masked_load = load
+    try:
+        yield
+    finally:
+        vars(builder).pop("create_masked_load", None)
 
 
 @contextmanager

@@ -7,13 +7,14 @@ import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kvlab.course.interpreter import hooks
 from kvlab.course.interpreter.arguments import Region, Window, flattened, is_descriptor, refuse, regions_of
-from kvlab.course.interpreter.faults import KernelFault
+from kvlab.course.interpreter.faults import NOWHERE, KernelFault, Line
 from kvlab.course.interpreter.memory import Memory
 from kvlab.errors import UsageError
 
@@ -21,11 +22,17 @@ Grid = int | tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]]
 
 
 class Work(NamedTuple):
-    """What a launch did: how many programs ran, and how many elements each argument was asked for and given."""
+    """What a launch did: how many programs ran, and how many elements each argument was asked for and given.
+
+    written: by argument, which of its elements were stored to, in memory order. unfilled: the first line that loads
+    floats under a mask without saying what masked lanes get: they got nan.
+    """
 
     programs: int
     loaded: Mapping[str, int]
     stored: Mapping[str, int]
+    written: Mapping[str, np.ndarray] = MappingProxyType({})
+    unfilled: Line = NOWHERE
 
 
 def guarded(kernel: Any, grid: Grid, /, *arguments: Any, poisoned: Iterable[str] | None = None,
@@ -50,12 +57,13 @@ def guarded(kernel: Any, grid: Grid, /, *arguments: Any, poisoned: Iterable[str]
     if lacking:
         return _unguarded(kernel, steps, bound, lacking)
     regions = regions_of(bound, None if poisoned is None else tuple(poisoned))
-    memory = Memory(hooks.interpreter()._interpreter, regions, tuple(shared), fn.__name__)
+    memory = Memory(hooks.interpreter()._interpreter, regions, tuple(shared), fn)
     with hooks.held(memory) as module, np.errstate(all="ignore"):
         body = (kernel if isinstance(kernel, module.InterpretedFunction) else module.InterpretedFunction(fn)).rewrite()
         _run(module, memory, body, steps, _converted(module, fn, bound, iter(regions.values())))
     return Work(len(memory.programs) - 1, {region.name: region.loaded for region in regions.values()},
-                {region.name: region.stored for region in regions.values()})
+                {region.name: region.stored for region in regions.values()},
+                {region.name: region.written() for region in regions.values() if region.stored}, memory.unfilled)
 
 
 def function_of(kernel: Any) -> Any:

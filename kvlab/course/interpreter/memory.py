@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kvlab.course.interpreter import wording
+from kvlab.course.interpreter import origins, wording
 from kvlab.course.interpreter.arguments import SPACE, Region
-from kvlab.course.interpreter.faults import KernelFault, Line, current_line
+from kvlab.course.interpreter.faults import NOWHERE, KernelFault, Line, current_line
 from kvlab.course.interpreter.records import Overflow, Suspect, TableRead
 
 _HALF = np.uint64(1 << (SPACE - 1))
@@ -21,8 +21,10 @@ class Memory:
     """Stands in for the module in C with which Triton's interpreter reads and writes. `shared`: arguments of which
     several programs may write the same element."""
 
-    def __init__(self, raw: Any, regions: dict[int, Region], shared: tuple[str, ...], kernel: str = "") -> None:
-        self.raw, self.regions, self.shared, self.kernel = raw, regions, shared, kernel
+    def __init__(self, raw: Any, regions: dict[int, Region], shared: tuple[str, ...], fn: Any = None) -> None:
+        self.raw, self.regions, self.shared, self.fn = raw, regions, shared, fn
+        self.kernel: str = getattr(fn, "__name__", "")
+        self.unfilled = NOWHERE  # the last load without `other` of which some lanes were masked
         self.program: tuple[int, ...] = ()
         self.number = 0  # of the program, from 1
         self.programs: list[tuple[int, ...]] = [()]
@@ -136,11 +138,16 @@ class Memory:
 
     def _outside(self, region: Region, address: int, verb: str) -> KernelFault:
         index = region.element(address)
-        source = wording.table_entry(region, {index, *(index // stride for stride in region.strides if stride > 1)},
-                                     self.tables)
+        ids = {index, *(index // stride for stride in region.strides if stride > 1)}
+        source = wording.table_entry(region, ids, self._tables_in_address(verb))
         kind = "wild" if source or wording.is_far(region, index) else "range"
         return KernelFault(kind, wording.outside(region, index, verb, source), argument=region.name, index=index,
                            program=self.program, line=self._line(), next=wording.next_step(kind))
+
+    def _tables_in_address(self, verb: str) -> list[TableRead]:
+        """The loads of integers from which the address of this access can have been made."""
+        made = origins.tables_in(self.fn, self._line(), verb) if self.fn is not None else None
+        return [read for read in self.tables if made is None or read.region.name in made]
 
     def _overflown(self, addresses: np.ndarray, mask: np.ndarray, verb: str) -> Region | None:
         """As `_region`, for pointers of which some lanes left int32 on their way."""

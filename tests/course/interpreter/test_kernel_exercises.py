@@ -61,7 +61,7 @@ def test_wrong_numbers_name_the_first_element(notebook):
 
 def test_what_was_never_stored_is_said(notebook):
     said = notebook.exercise(HEAD + "    n = n")
-    assert said.splitlines()[0].startswith("✗ masked_copy: target[0] was left as it was, expected 1;")
+    assert said.splitlines()[0].startswith("✗ masked_copy: target[0] was never written, expected 1;")
 
 
 @pytest.mark.parametrize("body", ["...", "pass", "raise NotImplementedError", '"""Copies."""\n    ...'])
