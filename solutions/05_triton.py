@@ -8,7 +8,7 @@
 #
 # - write a Triton kernel, and say what each of its programs does;
 # - read keys and values through a block table, in place, with an online softmax;
-# - let several query heads share one read, and several programs share one long conversation;
+# - let several query heads share one read, and say how several programs share one long conversation;
 # - say how long a decode step takes at least, and where paging loses;
 # - run a model on your own kernels.
 
@@ -27,7 +27,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01, 03 and 04, without looking: a letter in quotes in place of each `...`.
+# From labs 01, 03 and 04, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -137,6 +137,8 @@ def write_kv_kernel(key, value, key_pool, value_pool, slots, width, TILE: tl.con
 #
 # A page is a tile `[BLOCK_SIZE, HEAD_DIM]`. Indices make it two-dimensional: `rows[:, None] + dim[None, :]`. The pool is `[num_blocks, BLOCK_SIZE, KV_HEADS, HEAD_DIM]`, so from one token to the next it is `KV_HEADS * HEAD_DIM` numbers. `tl.sum(..., axis=1)` and `tl.max(..., axis=0)` fold a tile. Python's `for start in range(0, length, BLOCK_SIZE)` works as it stands.
 #
+# What you need besides: `tl.zeros([N], tl.float32)`, `tl.where(mask, a, b)`, `tl.maximum`, `tl.exp`, `float("-inf")`. Join masks with `&`, in brackets: `(a < n) & (b >= 0)`. A variable that a loop changes must keep its shape and type.
+#
 # In the last page only some slots are the sequence's. Whatever lies in the others, and be it NaN, must not change the output (**I6**): neither as a key nor as a value.
 #
 # ★★★ · core · 25 min
@@ -178,7 +180,7 @@ def paged_decode_kernel(
 
 
 # %% [markdown] id="reads-intro"
-# ## Four heads, one key
+# ## How often a key is read
 #
 # Llama 3 8B has 32 query heads on 8 KV heads. Your kernel starts a program for each query head.
 #
@@ -195,8 +197,9 @@ predict("05-reads", my_reads, unit="times")
 keys, values = torch.randn(2, 4, 16, 8, 16)  # 4 blocks of 16 tokens, 8 KV heads of 16
 query, out = torch.randn(2, 1, 32, 16)
 tables, lengths = torch.tensor([[2, 0]], dtype=torch.int32), torch.tensor([32], dtype=torch.int32)
-given = out, query, keys, values, tables, lengths, 0.25, 2, 32, 8, 16, 16
-work = guarded(paged_decode_kernel, (1, 32), *given)
+given = out, query, keys, values, tables, lengths
+sizes = {"HEADS": 32, "KV_HEADS": 8, "HEAD_DIM": 16, "BLOCK_SIZE": 16}
+work = guarded(paged_decode_kernel, (1, 32), *given, scale=0.25, max_blocks=2, **sizes)
 cached = 32 * 8 * 16  # numbers in the keys of 32 tokens
 print(f"{work.loaded['key_pool']:,} numbers read from key_pool, {cached:,} lie there")
 reveal("05-reads", work.loaded["key_pool"] / cached)
@@ -205,7 +208,7 @@ reveal("05-reads", work.loaded["key_pool"] / cached)
 # Caches soften that, but the cure is simple: one program for each **KV head**. The query heads that share it become the *rows* of a matrix, and scores are one product, `tl.dot(q, tl.trans(k))`, for which a GPU has units of its own. Their tiles have at least 16 rows:
 # `GROUP_TILE` is the group, rounded up. Rows beyond the group are nobody's: mask them.
 #
-# Everything that was one number a program becomes one a row. Both sides of `tl.dot` must have one type: `weights.to(v.dtype)`.
+# Everything that was one number a program becomes one a row. `tl.full([N], x, tl.float32)` makes a tile. Both sides of `tl.dot` must have one type: `weights.to(v.dtype)`.
 #
 # ★★★ · core · 20 min
 
@@ -250,9 +253,9 @@ def grouped_decode_kernel(
 
 
 # %% [markdown] id="split-intro"
-# ## One conversation keeps 8 programs busy, and a GPU has room for more
+# ## One conversation, and a whole GPU
 #
-# An H200 has 132 processors (SMs). One conversation with 8 KV heads starts 8 programs, one an SM.
+# An H200 has 132 processors (SMs). Say one conversation with 8 KV heads decodes, a program for each, and a program takes one SM.
 #
 # **Predict.** How many per cent of the SMs have nothing to do?
 
@@ -362,7 +365,7 @@ reveal("05-microseconds", tokens * layer / PEAK_RATE * 1e6)
 print(f"on an A100, at {BANDWIDTH / 1e12} TB a second: {tokens * layer / BANDWIDTH * 1e6:.1f} microseconds")
 
 # %% [markdown] id="roofline-intro"
-# Nothing reaches the specification. The curves below are what FlashAttention-3 published for an H200, a start and then bytes over what a plain copy moves, and what the course's own fast kernel is held to. Points are stored measurements of that kernel (`kernels/paged_decode.py`); where nothing was measured yet, the figure says so.
+# Nothing reaches the specification. One curve is what to expect of an H200: a start, then bytes over what a plain copy moves. It fits what FlashAttention-3 published. The other is what the course's own fast kernel (`kernels/paged_decode.py`) is held to. Points are stored measurements of it.
 
 # %% id="figure-roofline"
 from kvlab.bench import few, measure, stored, why_not
@@ -380,7 +383,7 @@ print(f"This machine {obstacle}") if obstacle else display(roofline([measure(few
 # %% [markdown] id="loses"
 # ## Where paging loses
 #
-# With a table there is one more step between a program and its first key: length, then *table entry*, then key. Each waits for the one before. Over a long context the next entries are fetched early, and nobody notices. What is left when the context is short?
+# With a table there is one more step between a program and its first key: length, then *table entry*, then key. Each waits for the one before. Over a long context the next entries are fetched early, and nobody notices. Below is how long each context takes to read, after a start of some microseconds, which a kernel takes with or without a table.
 
 # %% id="loses-code"
 for context in (16, 4096):
@@ -398,7 +401,7 @@ print(f"known lengths of 1,000 tokens: contiguous wastes 0 slots, blocks {blocks
 #
 # ## The model speaks through your kernels
 #
-# `Engine` takes kernels of these two signatures; prompts stay with the finished part. If your kernels passed, the next cell runs *them*.
+# `Engine` takes kernels of these two signatures; prompts stay with the finished part. If your kernels passed, the next cell runs *them*, in some seconds, and says which ran.
 
 # %% id="engine-kernels"
 from kvlab.compute import Kernels
@@ -411,6 +414,10 @@ chat = [{"role": "system", "content": EXAMPLE_ORDER}, {"role": "user", "content"
 prompt = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
 
 # %% id="engine-run"
+def whose(kernel):
+    return "yours" if kernel.fn.__module__ == "__main__" else "the finished part (yours has not passed)"
+
+
 def answer(kernels):
     engine = Engine(model, 16, 32, kernels=kernels, fill=float("nan"), checked=True)
     asked = engine.submit(prompt, max_new_tokens=10)
@@ -418,6 +425,7 @@ def answer(kernels):
     return asked.tokens
 
 
+print("write:", whose(write_kv_kernel), "/ decode:", whose(grouped_decode_kernel))
 usual, ours = answer(None), answer(Kernels(write=write_kv_kernel, decode=grouped_decode_kernel))
 print(tokenizer.decode(ours))
 print("the same tokens:", ours == usual)
