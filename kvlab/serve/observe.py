@@ -96,6 +96,7 @@ class Observer:
             recomputed=scheduler.recomputed_tokens,
             waste=Waste(held=held, free=1 - taken, **empty),
             timeline=tuple(self._moments),
+            slots=capacity,
         )
 
     @property
@@ -118,7 +119,8 @@ class Observer:
         waiting, swapped = len(scheduler.waiting), 0
         if scheduler.swaps:
             swapped = sum(job.state == "swapped" for job in scheduler.waiting)
-        self._moments.append(Moment(now / PICOSECONDS, running, waiting - swapped, swapped, held, taken))
+        seconds = now / PICOSECONDS
+        self._moments.append(Moment(seconds, running, waiting - swapped, swapped, held, taken, scheduler.preemptions))
         if len(self._moments) > 2 * MOMENTS:
             del self._moments[1::2]
             self._every *= 2

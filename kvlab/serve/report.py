@@ -11,7 +11,10 @@ from .durations import Spread
 
 
 class Moment(NamedTuple):
-    """One moment of a simulation: requests that run, wait and are swapped out; slots that hold tokens, and taken."""
+    """One moment of a simulation: requests that run, wait and are swapped out; slots that hold tokens, and taken.
+
+    preemptions: how often a request has had to leave so far.
+    """
 
     seconds: float
     running: int
@@ -19,6 +22,7 @@ class Moment(NamedTuple):
     swapped: int
     held: int
     taken: int
+    preemptions: int = 0
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Report:
     seconds: from 0 to the last token. first_token: from arrival to the first token. between: from a token to the next
     of the same request. queueing: from arrival to the first step. running: requests that run, averaged over steps;
     peak: the most at once. recomputed: tokens whose blocks were dropped. waste: shares of the memory, averaged over
-    time in which steps ran. timeline: some moments, evenly thinned out.
+    time in which steps ran. timeline: some moments, evenly thinned out. slots: tokens that the memory has room for.
     """
 
     requests: int
@@ -46,6 +50,7 @@ class Report:
     recomputed: int
     waste: Waste
     timeline: tuple[Moment, ...] = ()
+    slots: int = 0
 
     @property
     def tokens_per_second(self) -> float:

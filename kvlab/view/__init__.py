@@ -15,9 +15,12 @@ from kvlab.view.figures import (
     gathered_bytes,
     published_bars,
     roofline,
+    simulated,
+    simulated_over_time,
     waste_bars,
 )
 from kvlab.view.kinds import PALETTE
+from kvlab.view.live import watch
 from kvlab.view.picture import Picture
 from kvlab.view.policies import policy_explorer
 from kvlab.view.pools import pool_explorer
@@ -43,5 +46,8 @@ __all__ = [
     "published_bars",
     "roofline",
     "share_explorer",
+    "simulated",
+    "simulated_over_time",
     "waste_bars",
+    "watch",
 ]

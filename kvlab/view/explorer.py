@@ -93,9 +93,13 @@ class Explorer:
 
 
 class Screen:
-    """The part of a widget that changes: headline, picture, legend, numbers."""
+    """The part of a widget that changes: headline, picture, legend, numbers.
 
-    def __init__(self, widgets: Any, frame: Frame) -> None:
+    spoken: screen readers say each new headline, which is right for what a reader moves and not for what moves itself.
+    """
+
+    def __init__(self, widgets: Any, frame: Frame, spoken: bool = True) -> None:
+        self._role = 'role="status" aria-live="polite" ' if spoken else ""
         self.headline, self.details = widgets.HTML(), widgets.HTML()
         self.image = _image(widgets, width=frame.size[0])
         self.box = widgets.VBox([self.headline, self.image, self.details])
@@ -105,7 +109,7 @@ class Screen:
         self.image.value = frame.png
         self.image.tooltip = frame.headline  # the `title` of the picture: its name for a screen reader
         headline = html.escape(frame.headline)
-        self.headline.value = f'<div role="status" aria-live="polite" style="{LINES}"><b>{headline}</b></div>'
+        self.headline.value = f'<div {self._role}style="{LINES}"><b>{headline}</b></div>'
         details = _legend(frame.legend) + (frame.html or _paragraphs(frame.lines))
         self.details.value = f'<div style="{LINES}">{details}</div>'
 

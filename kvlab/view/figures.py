@@ -8,6 +8,7 @@ from kvlab.view.figures_cost import batch_throughput
 from kvlab.view.figures_gather import gathered_bytes
 from kvlab.view.figures_lengths import answer_histogram, answer_histograms
 from kvlab.view.figures_roofline import roofline
+from kvlab.view.figures_simulated import simulated, simulated_over_time
 from kvlab.view.figures_waste import arena_strip, waste_bars
 
 __all__ = [
@@ -20,5 +21,7 @@ __all__ = [
     "gathered_bytes",
     "published_bars",
     "roofline",
+    "simulated",
+    "simulated_over_time",
     "waste_bars",
 ]

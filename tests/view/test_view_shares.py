@@ -57,8 +57,9 @@ def test_samples_tell_of_fork_copy_in_place_full_block_and_end():
 
 def test_a_beam_without_a_child_lets_go_of_its_own_block():
     picture = share_explorer("beams").at(event=3)
-    assert picture.text.startswith("Event 3 of 12: the next beams continue [0, 0, 2]; "
-                                   "beam 1 has no child: 1 block is free")
+    assert picture.text.startswith(
+        "Event 3 of 12: the next beams continue [0, 0, 2]; beam 1 has no child: 1 block is free"
+    )
 
 
 def test_the_share_that_is_shown_is_the_papers():

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from kvlab import bench as b
 from kvlab import memory as m
 from kvlab import view as v
+from kvlab.serve.policies import Policies, always_swap
+from kvlab.serve.report import Report
+from kvlab.serve.simulate import simulate
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -42,6 +46,18 @@ def _roofline(device: str = "H200 invented for tests", kinds: tuple[str, ...] = 
     return v.roofline([run], kinds)
 
 
+@cache
+def _reports() -> dict[str, Report]:
+    """One load, served with less memory than it needs by pages, with and without a host, and by reservations."""
+    trace = m.poisson_arrivals(m.sharegpt_like(120, 1), 20.0, 1)
+    few = {"capacity": 18_000}
+    return {
+        "pages": simulate(trace, **few),
+        "pages, 4,000 on the host": simulate(trace, **few, host_blocks=4000, policies=Policies(swap=always_swap)),
+        "reserve 8k": simulate(trace, "full", **few),
+    }
+
+
 CHARTS: dict[str, Callable[[], v.Picture]] = {
     "throughput": _throughput,
     "throughput_limits": lambda: _throughput({"reserve 8k": 64, "reserve prompt + 2,048": 177, "16-token blocks": 411}),
@@ -56,6 +72,10 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "roofline": _roofline,
     "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
     "roofline_predicted": lambda: v.roofline([]),
+    "simulated": lambda: v.simulated(_reports()),
+    "simulated_one": lambda: v.simulated(_reports()["pages"]),
+    "simulated_over_time": lambda: v.simulated_over_time(_reports()),
+    "simulated_over_time_one": lambda: v.simulated_over_time(_reports()["reserve 8k"]),
     "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
     "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
 }
