@@ -24,8 +24,11 @@ _HOMES = {
     "StepCost": "costmodel",
     "Stuck": "scheduler",
     "Unsupported": "hf_support",
+    "admit": "scheduler_plain",
+    "choose_victim": "scheduler_plain",
     "pick_next": "ordering",
     "sample_generators": "draws",
+    "schedule_step": "scheduler_plain",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

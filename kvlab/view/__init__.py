@@ -17,6 +17,7 @@ from kvlab.view.figures import (
     roofline,
     simulated,
     simulated_over_time,
+    timeline,
     waste_bars,
 )
 from kvlab.view.kinds import PALETTE
@@ -48,6 +49,7 @@ __all__ = [
     "share_explorer",
     "simulated",
     "simulated_over_time",
+    "timeline",
     "waste_bars",
     "watch",
 ]

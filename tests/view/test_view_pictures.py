@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from view_gallery import CHARTS, EXPLORERS
 
-from kvlab.view import PALETTE
+from kvlab.errors import UsageError
+from kvlab.view import PALETTE, timeline
 from kvlab.view.style import DOTS
 
 
@@ -137,3 +138,12 @@ def test_no_word_of_an_explorers_still_picture_is_cut_off_or_lies_on_another(nam
     monkeypatch.setattr("kvlab.view.card.figure_png", lambda figure: figures.append(figure) or b"")
     EXPLORERS[name]()._repr_mimebundle_()
     check_places(figures[0], [("map", axes.get_window_extent()) for axes in figures[0].axes])
+
+
+def test_a_timeline_tells_who_ran_and_refuses_to_draw_nothing(charts):
+    story = charts["timeline"]
+    running, swapped, mean = story.values["swapped to the host"]
+    assert swapped > 0 and mean < running <= 60 and story.values["recomputed"][1] == 0
+    assert f"at most {running} run and {swapped} are swapped out" in story.text
+    with pytest.raises(UsageError, match="at least 1 simulation"):
+        timeline({})

@@ -56,6 +56,14 @@ def _reports() -> dict[str, Report]:
         "pages, 4,000 on the host": simulate(trace, **few, host_blocks=4000, policies=Policies(swap=always_swap)),
         "reserve 8k": simulate(trace, "full", **few),
     }
+def _timeline() -> v.Picture:
+    """The same load with and without a host to swap to, on a pool that is too small."""
+    trace = m.make_trace("many", [200] * 60, [400] * 60)
+    reports = {
+        name: simulate(trace, capacity=8192, host_blocks=blocks, policies=Policies(swap=always_swap))
+        for name, blocks in (("swapped to the host", 4096), ("recomputed", 0))
+    }
+    return v.timeline(reports)
 
 
 CHARTS: dict[str, Callable[[], v.Picture]] = {
@@ -76,6 +84,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "simulated_one": lambda: v.simulated(_reports()["pages"]),
     "simulated_over_time": lambda: v.simulated_over_time(_reports()),
     "simulated_over_time_one": lambda: v.simulated_over_time(_reports()["reserve 8k"]),
+    "timeline": _timeline,
     "strip_full": lambda: v.arena_strip(m.lesson_trace(), policy="full", steps=600),
     "strip_power_of_two": lambda: v.arena_strip(m.lesson_trace(), policy="power of two"),
 }

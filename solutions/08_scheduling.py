@@ -1,0 +1,499 @@
+# %% [markdown] id="title"
+# # 08 · Scheduling and preemption
+#
+# *Ninety minutes. Needs PyTorch for courier; no GPU needed.*
+
+# %% [markdown] id="able"
+# ## What you will be able to do
+#
+# - fill a step: who runs how many tokens, and who may begin;
+# - say who must leave when a token needs a block and none is free, and why never the first;
+# - decide between recomputing and swapping, with your hardware's numbers;
+# - measure what paging, a watermark and swapping are worth for the 8B assistant, and find loads in which each loses.
+
+# %% id="setup" tags=["nbval-ignore-output"]
+from kvlab.course import *
+from kvlab.errors import OutOfBlocks
+
+open_lab("08")
+
+# %% [markdown] id="recall"
+# ## Recall
+#
+# From labs 01, 03 and 06, without looking: a letter in quotes in place of each `...`.
+
+# %% id="recall-questions"
+### BEGIN SOLUTION
+step_bound = "a"
+when_taken = "c"
+draft_ends = "b"
+### END SOLUTION
+
+recall("08-step-bound", step_bound)
+recall("08-when-taken", when_taken)
+recall("08-draft-ends", draft_ends)
+
+# %% [markdown] id="problem"
+# ## The memory is full, and everybody wants one token more
+#
+# With blocks on demand, more customers are served at once. Nobody knows how long their answers will be. So sooner or later a token needs a block, and none is free. The server cannot wait: whoever could give blocks back is waiting for blocks too.
+#
+# The **scheduler** decides, before every step, who runs, who begins, and who must leave. It sees numbers alone.
+
+# %% [markdown] id="admit-intro"
+# ## Who may begin?
+#
+# The oldest who waits comes first. If it does not fit, nobody goes past it: otherwise short requests would overtake a long one for ever. What must fit? All of its tokens at once. Somebody who had to leave after half an answer comes back with prompt *and* answer.
+#
+# And if that takes the last block? Then the next token of anybody who runs makes somebody leave. So a few blocks stay free: the **watermark**. One exception: if nobody runs, nobody needs them, and a large request must not wait for ever (**I10**).
+#
+# ★★☆ · core · 12 min
+
+# %% id="ex-admit"
+@exercise
+def admit(waiting, free, spare, block_size, running):
+    """How many of `waiting`, from its head, begin now.
+
+    waiting: a list of (prompt, answered) tokens, the oldest first. free: free blocks, of which `spare` must be left,
+    unless nobody runs. running: how many requests run already.
+    """
+    ### BEGIN SOLUTION
+    for count, (prompt, answered) in enumerate(waiting):
+        free -= -(-(prompt + answered) // block_size)
+        if free < (spare if running + count else 0):
+            return count
+    return len(waiting)
+    ### END SOLUTION
+
+
+# %% id="admit-use"
+queue = [(100, 0), (40, 90), (600, 0), (16, 0)]
+for free in (10, 20, 60):
+    print(f"{free} blocks free, 4 of them to spare: {admit(queue, free, 4, 16, running=3)} begin")
+
+# %% [markdown] id="step-intro"
+# ## A long prompt must not stop everybody
+#
+# A prompt of thousands of tokens takes a step of a second or more, and all who read their answers see them stand still. So a step has a **token budget**. Those who decode come first, a token each. What is left goes to prompts under way, then to those who wait. A prompt that is too long runs a piece and goes on in the next step: **chunked prefill**.
+#
+# ★★☆ · core · 12 min
+
+# %% id="ex-schedule-step"
+@exercise
+def schedule_step(jobs, budget):
+    """A dictionary {name: tokens} of those that run any tokens in the next step, at most `budget` together.
+
+    jobs: a list of (name, state, left) in order of arrival. state: "decoding" (left is 1), "prompt" (under way) or
+    "waiting" (not begun), with `left` tokens to run.
+    """
+    ### BEGIN SOLUTION
+    step = {}
+    for now in ("decoding", "prompt", "waiting"):
+        for name, state, left in jobs:
+            count = min(left, budget)
+            if state == now and count > 0:
+                step[name] = count
+                budget -= count
+    return step
+    ### END SOLUTION
+
+
+# %% id="step-use"
+left = {"ana": 1, "ben": 1, "carl": 70, "dora": 20}  # Ana and Ben decode, Carl and Dora have just come
+begun = {"ana", "ben"}
+for number in range(1, 5):
+    state = {name: "decoding" if n == 1 else "prompt" if name in begun else "waiting" for name, n in left.items()}
+    jobs = [(name, state[name], left[name]) for name in left]
+    step = schedule_step(jobs, 32)
+    print(f"step {number}: {step}, {sum(step.values())} tokens")
+    begun |= set(step)
+    left = {name: max(1, count - step.get(name, 0)) for name, count in left.items()}
+
+# %% [markdown] id="victim-intro"
+# ## Who must leave?
+#
+# No block is free, and Ana needs one. Somebody gives up all their blocks and waits: **preemption**. Whose work is the least loss? The most recent's: it has run for the shortest time. And if it always were the oldest, perhaps nobody would ever finish. So the first in order never leaves while others run (**I11**), and is sure to end.
+#
+# Does it matter who asks? And what if there is nobody else?
+#
+# ★☆☆ · core · 8 min
+
+# %% id="ex-choose-victim"
+@exercise
+def choose_victim(running, asks):
+    """The name of who must leave because `asks` needs a block: the last in order. None if nobody else runs.
+
+    running: a list of (name, priority, arrival), in any order. The smallest priority is served first, and among equals
+    the smallest arrival.
+    """
+    ### BEGIN SOLUTION
+    if len(running) < 2:
+        return None
+    return max(running, key=lambda job: (job[1], job[2]))[0]
+    ### END SOLUTION
+
+
+# %% id="victim-use"
+running = [("ana", 0, 1), ("ben", 0, 2), ("carl", 1, 0)]
+print("Carl's priority is the lowest:", choose_victim(running, "ana"))
+print("without him:", choose_victim(running[:2], "ana"), "- even if he asks himself:", choose_victim(running[:2], "ben"))
+
+# %% [markdown] id="cost-intro"
+# ## Throw it away, or carry it out?
+#
+# The victim's keys and values can be dropped, and its tokens run again later: **recompute**. Or they go to the host's memory and come back: **swap**. Which is faster?
+#
+# Running many tokens at once is arithmetic: two operations for each parameter and token. But no step is shorter than reading the weights once.
+#
+# **Predict.** Ben has 1,000 tokens. On an A100 with the data sheet's numbers, how many times as long does it take to recompute them as to swap them, out and in?
+
+# %% id="predict-swap"
+### BEGIN SOLUTION
+my_swap = 5
+### END SOLUTION
+
+predict("08-swap", my_swap, unit="times")
+
+# %% [markdown] id="recompute-intro"
+# ★☆☆ · core · 6 min
+
+# %% id="ex-recompute-seconds"
+@exercise
+def recompute_seconds(num_tokens, parameters, flops, weight_bytes, bandwidth):
+    """Seconds to run `num_tokens` tokens in one step: arithmetic at `flops` operations a second, while the weights are
+    read once at `bandwidth` bytes a second. No tokens: 0.0.
+    """
+    ### BEGIN SOLUTION
+    if num_tokens == 0:
+        return 0.0
+    return max(2 * parameters * num_tokens / flops, weight_bytes / bandwidth)
+    ### END SOLUTION
+
+
+# %% [markdown] id="swap-intro"
+# A swap copies every block, there and back. Each copy takes its bytes over the link's bandwidth (bytes a second, each way), and `per_copy` seconds to begin, however small it is.
+#
+# ★☆☆ · core · 5 min
+
+# %% id="ex-swap-seconds"
+@exercise
+def swap_seconds(num_blocks, block_bytes, bandwidth, per_copy=0.0):
+    """Seconds to copy `num_blocks` blocks to the host, and later back."""
+    ### BEGIN SOLUTION
+    return 2 * num_blocks * (block_bytes / bandwidth + per_copy)
+    ### END SOLUTION
+
+
+# %% id="cost-use"
+from kvlab.memory import BLOCK_SIZE, blocks_needed
+from kvlab.serve.costmodel import HARDWARE, LLAMA_8B
+
+a100 = HARDWARE["A100-80"]
+
+
+def both(tokens, block_size=BLOCK_SIZE, per_copy=0.0):
+    """Milliseconds: to recompute, and to swap."""
+    again = recompute_seconds(tokens, LLAMA_8B.parameters, a100.flops, LLAMA_8B.weight_bytes, a100.bandwidth)
+    blocks, block_bytes = blocks_needed(tokens, block_size), LLAMA_8B.kv_bytes * block_size
+    return 1e3 * again, 1e3 * swap_seconds(blocks, block_bytes, a100.host_bandwidth, per_copy)
+
+
+# %% id="cost-reveal"
+for tokens in (50, 200, 1000, 4000):
+    print("{:5,} tokens: recompute {:6.1f} ms, swap {:5.1f} ms".format(tokens, *both(tokens)))
+again, swapped = both(1000)
+reveal("08-swap", round(again / swapped, 2))
+
+# %% [markdown] id="cost-small"
+# On paper, swapping wins. Kwon et al. found the two about equal for blocks of 16 to 64 tokens, and swapping far behind for small ones: each copy has to begin. Suppose that takes 100 microseconds for all layers of a block:
+
+# %% id="cost-blocks"
+for size in (1, 4, 16, 64, 256):
+    print("blocks of {:3}: recompute {:5.1f} ms, swap {:6.1f} ms".format(size, *both(1000, size, per_copy=100e-6)))
+
+# %% [markdown] id="plan-intro"
+# ## Two drafts leave together
+#
+# The host has blocks of its own, so a table must be written anew. Ben's two drafts share their prompt (lab 06). If each were moved by itself, the prompt would lie on the host twice, and afterwards also here: the sharing would be lost, when memory is short. So a shared block is copied *once*, and both new tables name it.
+#
+# The plan is numbers alone; somebody else copies. If there is too little room, it must refuse before anything has moved (**I13**): the server then recomputes.
+#
+# ★★★ · core · 15 min
+
+# %% id="ex-swap-plan"
+@exercise
+def swap_plan(tables, free):
+    """(new tables, copies): move the blocks of `tables` into blocks of the list `free`, each once.
+
+    copies: a list of (block, its new place). Too few free blocks: `OutOfBlocks(needed, there)`.
+    """
+    ### BEGIN SOLUTION
+    different = list(dict.fromkeys(block for table in tables for block in table))
+    if len(different) > len(free):
+        raise OutOfBlocks(len(different), len(free))
+    copies = list(zip(different, free))
+    place = dict(copies)
+    return [[place[block] for block in table] for table in tables], copies
+    ### END SOLUTION
+
+
+# %% id="plan-use"
+drafts = [[12, 5, 30], [12, 5, 7]]
+away, out = swap_plan(drafts, [0, 1, 2, 3, 4])
+back, home = swap_plan(away, [21, 22, 23, 24])
+print(f"on the host {away}, copies {out}\nback again  {back}, copies {home}")
+
+# %% [markdown] id="measure"
+# ## Measure: what is paging worth?
+#
+# No GPU of that size is here, so we simulate: *the engine's own scheduler* on the engine's own memory, with steps that take as long as the data sheet allows.
+#
+# **Predict.** On an A100, 3,000 requests of the lesson's lengths wait for the 8B assistant. How many times the tokens a second does paging reach, compared with reserving the full context for each?
+
+# %% id="predict-gain"
+### BEGIN SOLUTION
+my_gain = 2
+### END SOLUTION
+
+predict("08-gain", my_gain, unit="times")
+
+# %% [markdown] id="gain-intro"
+# The next cell takes about ten seconds, on a busy machine more.
+
+# %% id="gain"
+from kvlab.memory import PRESETS, make_trace, sharegpt_like
+from kvlab.memory.lengths import lesson_lengths
+from kvlab.serve.costmodel import Hardware, ModelSize, step_cost
+from kvlab.serve.simulate import simulate
+
+load, gain, took = make_trace("lesson", *lesson_lengths(1, 3000)), {}, {}
+for gpu in ("A100-80", "H100"):
+    cost = step_cost(hardware=HARDWARE[gpu])
+    full, paged = (simulate(load, policy, cost=cost, max_running=1000) for policy in ("full", "paged"))
+    gain[gpu], took[gpu] = paged.tokens_per_second / full.tokens_per_second, paged.seconds
+    print(f"{gpu}: {full.tokens_per_second:,.0f} tokens a second with {full.peak} requests at once, "
+          f"{paged.tokens_per_second:,.0f} with {paged.peak}: {gain[gpu]:.1f} times")
+reveal("08-gain", round(gain["A100-80"], 2))
+
+# %% [markdown] id="gain-why"
+# Seven times the requests, and not even twice the tokens. Where is the rest? These prompts are long, and running them is arithmetic that no policy saves. How much of the time is that?
+
+# %% id="gain-prompts"
+prompts = sum(request.prompt for request in load)
+for gpu in gain:
+    cost = step_cost(hardware=HARDWARE[gpu])
+    print(f"{gpu}: {took[gpu]:,.0f} s with paging, {prompts * cost.token / 1e12:,.0f} s of them arithmetic for the prompts")
+print(f"{prompts / len(load):,.0f} tokens a prompt, {sum(request.answer for request in load) / len(load):,.0f} an answer")
+
+# %% [markdown] id="paper"
+# The paper's load is another one: OPT-13B, whose keys and values are large, on a 40 GB card, with ShareGPT's short prompts. There 2 to 4 times are found:
+
+# %% id="paper-use"
+opt = ModelSize.of(PRESETS["OPT-13B"], 12.85e9, heads=40)
+cost = step_cost(opt, Hardware("A100-40", 1.555e12, 312e12, 40e9, 32e9))
+chats, rate = sharegpt_like(700, 0), {}
+for policy in ("full", "power of two", "oracle", "paged"):
+    rate[policy] = simulate(chats, policy, capacity=15_696, cost=cost, context=2048).tokens_per_second
+for policy, tokens in rate.items():
+    print(f"{policy:13} {tokens:6,.0f} tokens a second; paging reaches {rate['paged'] / tokens:.1f} times as many")
+assert 2 < rate["paged"] / rate["full"] < 4
+
+# %% [markdown] id="timeline"
+# ## See who leaves
+#
+# Short questions, long answers, and a pool that holds a few dozen of them: everybody fits at first, and then grows. Both charts show the same load.
+
+# %% id="timeline-code"
+from kvlab.serve.policies import Policies, always_recompute, always_swap
+from kvlab.view import timeline
+
+
+def beside(trace, capacity, hardware=a100, **options):
+    """The same load, recomputed and swapped."""
+    cost, swap = step_cost(hardware=hardware), Policies(swap=always_swap)
+    return {
+        "recomputed": simulate(trace, capacity=capacity, cost=cost, **options),
+        "swapped": simulate(trace, capacity=capacity, cost=cost, host_blocks=100_000, policies=swap, **options),
+    }
+
+
+growing = make_trace("short questions, long answers", [16] * 300, [200] * 300)
+timeline(beside(growing, 16_384))
+
+# %% [markdown] id="break"
+# ## Break it
+#
+# Each choice has a load in which it loses. First **recomputing**, on the load above:
+
+# %% id="break-code"
+def lengths(count, prompt, answer):
+    return make_trace(f"{count} x {prompt} + {answer}", [prompt] * count, [answer] * count)
+
+
+def show(trace, capacity, **options):
+    found = beside(trace, capacity, **options)
+    words = ", ".join(f"{name} {report.seconds:.2f} s ({report.preemptions} leave)" for name, report in found.items())
+    print(f"{trace.name}: {words}")
+    return found["recomputed"].seconds / found["swapped"].seconds
+
+
+# %% id="break-recompute"
+slower = show(lengths(300, 16, 200), 16_384)
+print(f"recomputing takes {100 * (slower - 1):.0f} % longer")
+assert slower > 1.1
+
+# %% [markdown] id="break-swap-intro"
+# (The paper saw about 20 % at most.) Now **swapping**. It is hard to make it lose on a full link, since few tokens leave in one step. Two things help: the victims are short, so that recomputing them hides behind the reading of the weights, and eight GPUs share the link.
+
+# %% id="break-swap"
+from dataclasses import replace
+
+h100 = HARDWARE["H100"]
+for name, gpu in (("alone", h100), ("shared", replace(h100, host_bandwidth=h100.host_bandwidth / 8))):
+    slower = show(lengths(200, 10, 100), 1024, hardware=gpu)
+    print(f"  link {name}: swapping takes {100 * (1 / slower - 1):.1f} % longer")
+assert slower < 0.97
+
+# %% [markdown] id="break-watermark-intro"
+# And the **watermark**: it prevents preemptions where answers are long. Where they are short, nobody grows, and the spare blocks are idle. A large one always costs seats.
+
+# %% id="break-watermark"
+for trace in (lengths(200, 1000, 600), lengths(200, 1000, 50)):
+    for watermark in (0, 0.05, 0.5):
+        seen = simulate(trace, capacity=65_536, watermark=watermark)
+        print(f"{trace.name}, watermark {watermark:4}: {seen.seconds:5.1f} s, {seen.preemptions:3} leave")
+
+# %% [markdown] id="break-yours"
+# Your turn: change the numbers below until recomputing loses by more than above.
+
+# %% id="break-try" tags=["nbval-ignore-output"]
+print(f"recomputing takes {100 * (show(lengths(100, 50, 200), 8192) - 1):.1f} % longer")
+
+# %% [markdown] id="courier-intro"
+# ## courier, in far too little memory
+#
+# Six questions at once, in blocks of 4 tokens: first with room for all, then with room for two prompts and hardly an answer. *Your* `choose_victim` says who leaves. Whatever happens, every token must be the same (**I12**).
+
+# %% id="courier"
+from kvlab.models import EXAMPLE_ORDER, load_courier
+from kvlab.serve import Engine
+
+model, tokenizer = load_courier()
+questions = ["Where is my courier?", "When will my order arrive?", "How much did I pay?"] * 2
+
+
+def prompt(question):
+    chat = [{"role": "system", "content": EXAMPLE_ORDER}, {"role": "user", "content": question}]
+    return tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
+
+
+def leaves(running):
+    name = choose_victim([(job.id, job.priority, job.arrival) for job in running], running[0].id)
+    return next(job for job in running if job.id == name)
+
+
+# %% id="courier-run"
+def served(blocks, host_blocks=0, swap=always_recompute):
+    policies = Policies(victim=leaves, swap=swap)
+    engine = Engine(model, blocks, 4, host_blocks=host_blocks, policies=policies, checked=True, fill=float("nan"))
+    asked = [engine.submit(prompt(question)) for question in questions]
+    engine.run()
+    return [one.tokens for one in asked], engine.stats()
+
+
+large, seen = served(400)
+print(f"large pool: {seen.preemptions} preemptions;", tokenizer.decode(large[0], skip_special_tokens=True))
+
+# %% id="courier-small"
+prompts = [blocks_needed(len(prompt(question)), 4) for question in questions]
+small = 2 * max(prompts) + 1
+for name, host, swap in (("recompute", 0, always_recompute), ("swap", 400, always_swap)):
+    tokens, seen = served(small, host, swap)
+    print(f"{small} blocks, {name}: {seen.preemptions} preemptions, {seen.swaps} swapped, "
+          f"{seen.recomputed_tokens} tokens lost; the same tokens: {tokens == large}")
+
+# %% [markdown] id="hunt"
+# ## Bug hunt: a server that is busy for ever
+#
+# All processors are busy, nothing fails, and Ana gets no answer. This is the server, for requests of which one runs at a time:
+
+# %% id="hunt-code"
+def rounds(prompt, answer, num_blocks, block_size=4, most=12):
+    """What happens to a lone request: (event, tokens), `most` events at most."""
+    tokens = prompt
+    for _ in range(most // 2):
+        yield "admitted", tokens
+        while tokens < prompt + answer and -(-(tokens + 1) // block_size) <= num_blocks:
+            tokens += 1
+        if tokens == prompt + answer:
+            yield "finished", tokens
+            return
+        yield "preempted", tokens  # no block is free: the most recent leaves
+
+
+for name, answer in (("ben", 5), ("ana", 12)):
+    print(name, *(f"{event} at {tokens}" for event, tokens in rounds(6, answer, num_blocks=4)), sep=", ")
+
+# %% [markdown] id="hunt-task"
+# Ana holds *all* blocks when she leaves. So nothing will be different when she returns. Write how one sees it: find the first event that has happened before, in exactly the same state.
+
+# %% id="hunt-solve"
+def first_repeat(events):
+    """The place of the first event that is equal to an earlier one, or None."""
+    ### BEGIN SOLUTION
+    seen = []
+    for place, event in enumerate(events):
+        if event in seen:
+            return place
+        seen.append(event)
+    return None
+    ### END SOLUTION
+
+
+print("ben:", first_repeat(rounds(6, 5, 4)), " ana:", first_repeat(rounds(6, 12, 4)))
+
+# %% id="hunt-question"
+### BEGIN SOLUTION
+cause = "c"
+### END SOLUTION
+
+recall("08-bug-hunt", cause)
+
+# %% [markdown] id="hunt-after"
+# `choose_victim` gives None for one that is alone; the engine then raises an error with both numbers. Better still is not to begin: when a request is submitted, its prompt and the most it may answer are known.
+
+# %% id="hunt-mend"
+def can_ever_fit(prompt, answer, num_blocks, block_size=4):
+    """Whether the request could end if it had the whole pool."""
+    ### BEGIN SOLUTION
+    return -(-(prompt + answer) // block_size) <= num_blocks
+    ### END SOLUTION
+
+
+for name, answer in (("ben", 5), ("carl", 10), ("ana", 12)):
+    print(f"{name}: {'accepted' if can_ever_fit(6, answer, 4) else 'refused when submitted'}")
+
+# %% [markdown] id="say"
+# ## Say it out loud
+#
+# In forty seconds: what happens when a token needs a block and none is free? Who leaves, and what becomes of its keys and values?
+
+# %% id="say-it"
+### BEGIN SOLUTION
+my_words = """The scheduler preempts the most recent, or the lowest priority, never the oldest. Its blocks are dropped and
+recomputed later, or swapped to the host and back, a shared block once. It comes back when all its tokens fit again. A
+watermark of free blocks makes that rare, and a request that could never fit is refused when it is submitted."""
+### END SOLUTION
+
+say_it("08", my_words)
+
+# %% id="close-lab"
+close_lab("08")
+
+# %% [markdown] id="read-on"
+# ## Read on
+#
+# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), section 4.5: preemption; section 7.3: recomputing beside swapping.
+# - Agrawal et al., OSDI 2024, [arXiv 2403.02310](https://arxiv.org/abs/2403.02310): chunked prefill.
+# - `kvlab/serve/scheduler.py`: your decisions as the engine makes them; `kvlab/serve/simulate.py`: the simulator.
+# - Next comes lab 09: what if each token cost half?
