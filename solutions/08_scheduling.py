@@ -74,7 +74,7 @@ for free in (10, 20, 60):
 # %% [markdown] id="step-intro"
 # ## A long prompt must not stop everybody
 #
-# A prompt of thousands of tokens takes a step of a second or more, and all who read their answers see them stand still. So a step has a **token budget**. Those who decode come first, a token each. What is left goes to prompts under way, then to those who wait. A prompt that is too long runs a piece and goes on in the next step: **chunked prefill**.
+# If a prompt of thousands of tokens runs in one step, that step takes many times as long as the others, and all who read their answers see them stand still. So a step has a **token budget**. Those who decode come first, a token each. What is left goes to prompts under way, then to those who wait. A prompt that is too long runs a piece and goes on in the next step: **chunked prefill**.
 #
 # ★★☆ · core · 12 min
 
@@ -301,7 +301,7 @@ assert 2 < rate["paged"] / rate["full"] < 4
 # %% [markdown] id="timeline"
 # ## See who leaves
 #
-# Short questions, long answers, and a pool that holds a few dozen of them: everybody fits at first, and then grows. Both charts show the same load.
+# Short questions, long answers, and a pool too small for what they become: most fit at first, and then grow. Both charts show the same load.
 
 # %% id="timeline-code"
 from kvlab.serve.policies import Policies, always_recompute, always_swap
@@ -355,7 +355,7 @@ for name, gpu in (("alone", h100), ("shared", replace(h100, host_bandwidth=h100.
 assert slower < 0.97
 
 # %% [markdown] id="break-watermark-intro"
-# And the **watermark**: it prevents preemptions where answers are long. Where they are short, nobody grows, and the spare blocks are idle. A large one always costs seats.
+# And the **watermark**: it prevents preemptions where answers are long. Where they are short, hardly anybody grows, and most of the spare blocks are idle. A large one always costs seats.
 
 # %% id="break-watermark"
 for trace in (lengths(200, 1000, 600), lengths(200, 1000, 50)):
