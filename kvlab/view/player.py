@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from kvlab.view.explorer import Explorer, Screen
 
 
 def player(
@@ -39,3 +41,21 @@ def player(
         button(f"next {mark}", f"To the next {mark}", next_mark),
     )
     return widgets.HBox([play, slider, *buttons], layout=widgets.Layout(flex_flow="row wrap"))
+
+
+def event_panel(widgets: Any, explorer: Explorer, events: int, marks: Iterable[int], mark: str) -> Any:
+    """The screen of an explorer whose one setting is its event, below controls for events 0 to `events - 1`.
+
+    marks: the numbers, in order, that the button "next `mark`" goes to.
+    """
+    screen, marked = Screen(widgets, explorer.frame()), list(marks)
+    controls = player(
+        widgets,
+        last=events - 1,
+        start=explorer.settings["event"],
+        show=lambda event: screen.show(explorer.frame(event=event)),
+        noun="event",
+        next_mark=lambda now: next((number for number in marked if number > now), None),
+        mark=mark,
+    )
+    return widgets.VBox([controls, screen.box])

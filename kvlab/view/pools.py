@@ -9,8 +9,8 @@ import numpy as np
 
 from kvlab.memory import BlockPool
 from kvlab.view.blockmap import block_map
-from kvlab.view.explorer import Explorer, Frame, Screen
-from kvlab.view.player import player
+from kvlab.view.explorer import Explorer, Frame
+from kvlab.view.player import event_panel
 from kvlab.view.poolreplay import NOBODY, Event, PoolReplay, record
 
 FREE, OTHER, LAST, MINE, MOVED = range(5)  # palette indices
@@ -105,15 +105,5 @@ def _table_line(now: Event, table: list[int], block_size: int) -> str:
 
 
 def _panel(replay: PoolReplay, explorer: Explorer, widgets: Any) -> Any:
-    screen = Screen(widgets, explorer.frame())
-    refusals = [number for number, event in enumerate(replay.events) if not event.moved]
-    controls = player(
-        widgets,
-        last=len(replay.events) - 1,
-        start=explorer.settings["event"],
-        show=lambda event: screen.show(explorer.frame(event=event)),
-        noun="event",
-        next_mark=lambda now: next((number for number in refusals if number > now), None),
-        mark="refusal",
-    )
-    return widgets.VBox([controls, screen.box])
+    refusals = (number for number, event in enumerate(replay.events) if not event.moved)
+    return event_panel(widgets, explorer, len(replay.events), refusals, "refusal")

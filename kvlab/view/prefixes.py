@@ -7,9 +7,9 @@ from typing import Any
 
 from kvlab import memory
 from kvlab.view.blockmap import block_map
-from kvlab.view.explorer import Explorer, Frame, Screen
+from kvlab.view.explorer import Explorer, Frame
 from kvlab.view.kinds import counted
-from kvlab.view.player import player
+from kvlab.view.player import event_panel
 from kvlab.view.prefixstory import NUM_BLOCKS, Moment, play
 
 BLANK, ALONE, SHARED, IDLE, COMPUTED = range(5)  # palette indices
@@ -72,15 +72,5 @@ def _known(now: Moment) -> list[str]:
 
 
 def _panel(moments: list[Moment], explorer: Explorer, widgets: Any) -> Any:
-    screen = Screen(widgets, explorer.frame())
-    evictions = [number for number, moment in enumerate(moments) if moment.gone]
-    controls = player(
-        widgets,
-        last=len(moments) - 1,
-        start=explorer.settings["event"],
-        show=lambda event: screen.show(explorer.frame(event=event)),
-        noun="event",
-        next_mark=lambda now: next((number for number in evictions if number > now), None),
-        mark="eviction",
-    )
-    return widgets.VBox([controls, screen.box])
+    evictions = (number for number, moment in enumerate(moments) if moment.gone)
+    return event_panel(widgets, explorer, len(moments), evictions, "eviction")

@@ -8,10 +8,10 @@ from typing import Any
 
 from kvlab import memory
 from kvlab.errors import UsageError
-from kvlab.view.explorer import Explorer, Frame, Screen
+from kvlab.view.explorer import Explorer, Frame
 from kvlab.view.kinds import counted, percent
 from kvlab.view.ownermap import owner_map, size
-from kvlab.view.player import player
+from kvlab.view.player import event_panel
 from kvlab.view.sharestory import STORIES, Moment, Recorder, Story
 
 FREE, ALONE, SHARED, MOVED, SOURCE = range(5)  # palette indices
@@ -80,15 +80,5 @@ def _blocks_line(counts: Counter[int], saved: float) -> str:
 
 
 def _panel(moments: list[Moment], explorer: Explorer, widgets: Any) -> Any:
-    screen = Screen(widgets, explorer.frame())
-    copies = [number for number, moment in enumerate(moments) if moment.copies]
-    controls = player(
-        widgets,
-        last=len(moments) - 1,
-        start=explorer.settings["event"],
-        show=lambda event: screen.show(explorer.frame(event=event)),
-        noun="event",
-        next_mark=lambda now: next((number for number in copies if number > now), None),
-        mark="copy",
-    )
-    return widgets.VBox([controls, screen.box])
+    copies = (number for number, moment in enumerate(moments) if moment.copies)
+    return event_panel(widgets, explorer, len(moments), copies, "copy")
