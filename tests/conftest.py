@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,11 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # `from tests.labs.notebooks import ...`, also under a bare `pytest`
 
 os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, before a "python3" of the user's
+
+# A shell that puts a test run into the background has it ignore interrupts, and whoever it starts inherits that. A
+# notebook's kernel hears them, so the tests do.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
