@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -70,15 +71,21 @@ def paged_attention(
         block_tables = block_tables.index_select(0, order.moved.sequences)
         context_lengths = context_lengths.index_select(0, order.moved.sequences)
     options = {"scale": scale, "window": window, "softcap": softcap, "sinks": sinks}
-    options |= {"key_scale": key_scale, "value_scale": value_scale, "return_lse": True}
+    options |= {"key_scale": key_scale, "value_scale": value_scale, "return_lse": return_lse}
     try:
         found = _parts(order, query, (key_pool, value_pool), block_tables, context_lengths, options)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    output, lse = (parts[0] if len(parts) == 1 else torch.cat(parts) for parts in zip(*found, strict=True))
-    if order.moved is not None:
-        output, lse = output.index_select(0, order.moved.back), lse.index_select(0, order.moved.back)
-    return (output, lse) if return_lse else output
+    if not return_lse:
+        return _joined(found, order)
+    outputs, lses = zip(*found, strict=True)
+    return _joined(outputs, order), _joined(lses, order)
+
+
+def _joined(parts: Sequence[Tensor], order: _Order) -> Tensor:
+    """The rows of all parts, in the batch's own order."""
+    whole = parts[0] if len(parts) == 1 else torch.cat(list(parts))
+    return whole if order.moved is None else whole.index_select(0, order.moved.back)
 
 
 def _parts(
@@ -89,7 +96,7 @@ def _parts(
     lengths: Tensor,
     options: dict[str, Any],
 ) -> list[Any]:
-    """Outputs and log-sum-exps of the sequences that do not decode, and of those that do: of either, or both."""
+    """What the kernels give for the sequences that do not decode, and for those that do: for either, or both."""
     cut, at = order.prefills, order.tokens
     found = []
     if at or not len(query):

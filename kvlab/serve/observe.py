@@ -41,9 +41,7 @@ class Observer:
 
         The first takes `first`, each other `slope` more than the one before, and `needs` more blocks.
         """
-        store = self.store
-        size = store.block_size
-        held, taken = contexts + filled, (store.num_blocks - store.num_free) * size
+        held, taken = contexts + filled, self._slots
         if self.changed:
             self._moment(now, held, taken)
         steps = 1 + len(needs)
@@ -54,7 +52,7 @@ class Observer:
         self._taken += taken * busy
         if needs:  # what step i needs is taken for busy - i * first - slope * (i * (i - 1) // 2)
             late = first * sum(map(mul, needs, count(1))) + slope * sum(map(mul, needs, accumulate(count())))
-            self._taken += size * (sum(needs) * busy - late)
+            self._taken += self.store.block_size * (sum(needs) * busy - late)
         self._seats += self.scheduler.num_running * steps
         self._gaps.add(first, slope, steps, running)
 

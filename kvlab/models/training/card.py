@@ -133,7 +133,7 @@ def _quoted(text: str) -> str:
 
 def _slips(row: dict[str, str]) -> list[str]:
     """Lines about an item, in a report's greedy answer, that do not agree with the order."""
-    parts = (line.removeprefix("1 x ").partition(" (") for line in row["order"].split("\n") if line.endswith(")"))
+    parts = (line.partition(" (") for line in row["order"].split("\n") if line.endswith(")"))
     contains = {name.split(",")[0].split(" x ")[-1]: listed(inside.rstrip(")").split(", ")) for name, _, inside in parts}
     said = (line.partition(". It contains ") for line in row["greedy"].split("\n") if ". It contains " in line)
     pairs = ((head.split(" x ")[-1].split(",")[0], told.rstrip(".")) for head, _, told in said)
