@@ -17,6 +17,7 @@ from kvlab.models.training.batches import IGNORED, batches, encode
 from kvlab.models.training.conversations import DRILLS, TOPICS, chats
 from kvlab.models.training.fields import fields
 from kvlab.models.training.grammar import Turn, say
+from kvlab.models.training.howto import HOWTO
 from kvlab.models.training.long import GROWING
 from kvlab.models.training.measure import claims, facts_right, sentences, shape, well_formed
 from kvlab.models.training.orders import draw_order
@@ -80,6 +81,16 @@ def test_a_yes_or_a_no_about_an_allergen_answers_the_question_that_was_asked_in_
             assert not eating.search(turn.question.lower()), turn
         if turn.answer.startswith(("No, the", "Better not", "Please do not eat it:")) and "contains" in turn.answer:
             assert not re.match(r"(does|is there|are there) ", turn.question.lower()), turn
+
+
+def test_every_question_how_to_do_something_says_what():
+    for topic in HOWTO:
+        for ask in (*topic.asks, *(ask for level in topic.more for ask in level)):
+            assert "{" not in ask.replace("{courier}", "")
+    drawn = [turn for chat in islice(chats(9, hard=4), 1500) for turn in chat.turns if turn.kind == "how to"]
+    assert len(drawn) > 200
+    for turn in drawn:
+        assert not re.search(r"\b(how|ways|where|need|want) to[,.? ]*$|\bdo I( too)?[,.? ]*$", turn.question), turn
 
 
 def test_blurred_and_shortened_questions_still_name_what_they_are_about():

@@ -84,8 +84,9 @@ The minutes are those of a shared machine with bf16 matrix units; without them i
 
 train such a model from nothing. Two short runs without compilation give the same bytes on one machine (a test holds that); the
 full, compiled training was not repeated, the length of stage 1 was settled while it ran, before its rates began to fall, and in
-stage 3 some questions about wheat were asked the wrong way round, a fault of the generator that was mended before stage 4;
-since stage 5 an answer about an allergen first copies what the dish contains. The tokenizer is older than these changes.
+stage 3 some questions about wheat were asked the wrong way round, a fault of the generator that was mended before stage 4. A few
+questions of stage 5 ask how to do nothing ("how to"), which was seen and mended after it.
+Since stage 5 an answer about an allergen first copies what the dish contains. The tokenizer is older than these changes.
 """
 
 

@@ -45,6 +45,7 @@ _LAST = {
     "restaurant": 2, "total": 3, "promo": 2, "when": 2,
 }
 DRILLS = (_EASY, _HARD, _HARDER, _HARDEST, _LAST)
+LOOSER = (MORE, STILL_MORE, YET_MORE)  # by how loose
 COMPLAINTS = ("missing", "cold", "letter", "refund")
 DISH = re.compile("|".join(sorted(DISHES, key=len, reverse=True)))
 _NO_ORDER = (
@@ -110,11 +111,8 @@ def _key(turn: Turn, f: dict[str, str]) -> str:
 def _reworded(r: Random, turn: Turn, topic: Topic | None, f: dict[str, str], loose: int) -> Turn:
     """Half the time or more the question in the looser words of the later stages."""
     key = _key(turn, f)
-    more = topic.more if topic and topic.more else MORE.get(key, ())
-    if loose > 1:
-        more = (*more, *(topic.still_more if topic and topic.still_more else STILL_MORE.get(key, ())))
-    if loose > 2:
-        more = (*more, *YET_MORE.get(key, ()))
+    levels = topic.more if topic and topic.more else tuple(wordings.get(key, ()) for wordings in LOOSER)
+    more = [wording for level in levels[:loose] for wording in level]
     if not more or r.random() < (0.3 if loose > 1 else 0.5) or len(DISH.findall(turn.question)) > 1:
         return turn
     what = next((word for word in re.findall(r"\w+", turn.question) if word in ALLERGENS), "")

@@ -32,7 +32,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Topic:
-    """A kind of question in one state of the order: how it is asked and answered, and which fields are its facts."""
+    """A kind of question in one state of the order: how it is asked and answered, and which fields are its facts.
+
+    more: looser ways to ask, those of each level of looseness; none for those that are listed by kind.
+    """
 
     kind: str
     asks: tuple[str, ...]
@@ -41,8 +44,7 @@ class Topic:
     statuses: tuple[str, ...] = ()
     late: bool | None = None
     promo: bool | None = None
-    more: tuple[str, ...] = ()
-    still_more: tuple[str, ...] = ()
+    more: tuple[tuple[str, ...], ...] = ()
 
     def fits(self, order: Order) -> bool:
         """Whether the order is in the state this topic is about."""

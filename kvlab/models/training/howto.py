@@ -60,8 +60,9 @@ _MORE = ("[How do|How can|How should|Where do|Where can] I {what}?", "[I would l
          "[Where in the app|In which menu] [can|do] I {what}?", "[I do not know|I cannot find out] how to {what}.")
 HOWTO = tuple(
     Topic("how to", (f"How [do|can] I {what}?", f"[Can|Could] you [tell me|explain] how to {what}?", f"[How to|I want to] {what}.", f"[Explain|Show me] how to {what}[, please|].", f"What [do I have to|must I] do to {what}?"),
-          tuple(_answer(opening, steps, closing, shape) for shape in _SHAPES), more=tuple(ask.replace("{what}", f"[{MORE_GUIDES[key]}|{what}]") for ask in _MORE),
-          still_more=tuple(ask.replace("{what}", f"[{STILL_MORE_GUIDES[key]}|{MORE_GUIDES[key]}|{what}]") for ask in (*_MORE, *STILL_MORE["how to"], *YET_MORE["how to"])))
+          tuple(_answer(opening, steps, closing, shape) for shape in _SHAPES),
+          more=(tuple(ask.replace("{what}", f"[{MORE_GUIDES[key]}|{what}]") for ask in _MORE),
+                tuple(ask.replace("{what}", f"[{STILL_MORE_GUIDES[key]}|{MORE_GUIDES[key]}|{what}]") for ask in (*_MORE, *STILL_MORE["how to"], *YET_MORE["how to"]))))
     for key, (what, opening, steps, closing) in GUIDES.items()
 )
 
