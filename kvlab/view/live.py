@@ -83,12 +83,13 @@ class Watch:
 
     def frame(self) -> Frame:
         """The picture, its legend and the numbers as they are now."""
-        stats, states = self.engine.stats(), block_states(self.engine)
+        stats, owners = self.engine.stats(), _owners(self.engine)
+        states = _states(self.engine, owners)
         columns, cell = min(COLUMNS, len(states)), 12
         size = (columns * cell + 5, -(-len(states) // columns) * cell + 5)
         seen = [(kind, words) for kind, words in LEGEND.items() if kind != HOST or stats.host_blocks]
         headline = f"Step {stats.steps:,}: {_who(stats)}; {counted(round(self._rate), 'token')} a second."
-        shared = int(np.count_nonzero(_counts(self.engine) > 1))
+        shared = int(np.count_nonzero(owners > 1))
         lines = list(_lines(stats, shared, -(-(stats.blocks + stats.host_blocks) // CELLS)))
         values = {"stats": stats, "states": states.tolist(), "shared": shared, "tokens_per_second": self._rate}
         return Frame(block_map(states, columns, cell), size, headline, seen, lines, values)
@@ -148,11 +149,14 @@ def block_states(engine: Engine) -> np.ndarray:
     Of more than 2,048 blocks, as many as needed share a square, which shows the most telling one of them: several
     owners before the host's before one owner before what can be found.
     """
+    return _states(engine, _owners(engine))
+
+
+def _states(engine: Engine, owners: np.ndarray) -> np.ndarray:
     pool: Any = engine.manager.pool  # a learner's may know no hashes
-    counts = _counts(engine)
-    states = np.where(counts > 1, SHARED, np.where(counts == 1, ALONE, BLANK))
+    states = np.where(owners > 1, SHARED, np.where(owners == 1, ALONE, BLANK))
     if getattr(pool, "num_cached", 0):
-        idle = [block for block in np.flatnonzero(counts == 0).tolist() if pool.key_of(block) is not None]
+        idle = [block for block in np.flatnonzero(owners == 0).tolist() if pool.key_of(block) is not None]
         states[idle] = IDLE
     if engine.store.swapper is not None:
         states = np.concatenate([states, np.where(np.array(engine.store.swapper.host.counts) > 0, HOST, BLANK)])
@@ -161,7 +165,7 @@ def block_states(engine: Engine) -> np.ndarray:
     return states[np.arange(len(states)), RANK[states].argmax(axis=1)]
 
 
-def _counts(engine: Engine) -> np.ndarray:
+def _owners(engine: Engine) -> np.ndarray:
     """How many owners each block of the pool has. A learner's pool may have no list of them."""
     pool = engine.manager.pool
     counts = getattr(pool, "counts", None)

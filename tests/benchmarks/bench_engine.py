@@ -12,8 +12,6 @@ on these layers can be faster with that schedule.
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import random
 from collections.abc import Callable, Iterator
@@ -27,6 +25,7 @@ from transformers import ContinuousBatchingConfig, GenerationConfig, LlamaConfig
 from transformers.utils import logging as hf_logging
 
 from kvlab.serve.engine import Engine
+from tests.benchmarks import command
 
 VOCAB, NUM_BLOCKS, BLOCK_SIZE, RUNNING, BUDGET = 2048, 2048, 16, 64, 512
 LOADS = {"mixed": (50, 400), "decode-heavy": (8, 32)}  # name -> shortest and longest prompt
@@ -213,19 +212,14 @@ def report(name: str, asks: list[Ask], rounds: int) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--requests", type=int, default=64)
+    parser = command.parser(__doc__, rounds=1, requests=64)
     parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS))
-    parser.add_argument("--json", help="write the ratios there too")
     options = parser.parse_args(arguments)
     with one_thread():
         ratios = {
             name: report(name, load(options.requests, *LOADS[name]), options.rounds) for name in options.loads
         }
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(ratios, file, indent=1)
+    command.keep(ratios, options.json)
 
 
 if __name__ == "__main__":

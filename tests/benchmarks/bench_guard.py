@@ -9,8 +9,6 @@ tl.sum), the guard is the faster one, since it patches the language once a launc
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from statistics import median
 from time import process_time
@@ -21,6 +19,7 @@ import kvlab  # noqa: F401  (first: it chooses Triton's interpreter)
 import torch  # isort: skip
 from kvlab.course.interpreter import guarded  # isort: skip
 from tests.course.interpreter import kernels  # isort: skip
+from tests.benchmarks import command
 
 
 class Load(NamedTuple):
@@ -62,19 +61,14 @@ def measure(load: Load, rounds: int) -> tuple[float, float]:
 
 def main() -> None:
     """Prints a table, and writes the figures as JSON if asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json")
-    options = parser.parse_args()
+    options = command.parser(__doc__, rounds=7).parse_args()
     figures = {}
     print(f"{'milliseconds a launch':32} {'plain':>8} {'guarded':>8} {'ratio':>6}")
     for name, load in loads().items():
         plain, ours = measure(load, options.rounds)
         figures[name] = {"plain": plain, "guarded": ours}
         print(f"{name:32} {plain:8.2f} {ours:8.2f} {ours / plain:6.2f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file, indent=1)
+    command.keep(figures, options.json)
 
 
 if __name__ == "__main__":

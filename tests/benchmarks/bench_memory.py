@@ -11,8 +11,6 @@ calls.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections import deque
 from collections.abc import Callable
 from statistics import median
@@ -22,6 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kvlab.memory import BlockManager
+from tests.benchmarks import command
 
 NUM_BLOCKS, BLOCK_SIZE, RUNNING, MAX_ANSWER = 32_768, 16, 256, 2048
 
@@ -257,11 +256,7 @@ def report(timings: dict[str, Timings]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="also write the figures to this file")
-    options = parser.parse_args()
+    options = command.parser(__doc__, requests=1000, rounds=5).parse_args()
     timings = compare(options.requests, options.rounds)
     print(report(timings))
     shared = sharing()
@@ -269,10 +264,7 @@ def main() -> None:
         f"sharing: fork {shared.fork:.2f} us a child of 54 blocks, append with a copy {shared.copying_append:.2f}, "
         f"plain append {shared.plain_append:.2f}"
     )
-    if options.json:
-        figures = {name: row._asdict() for name, row in timings.items()} | {"sharing": shared._asdict()}
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file)
+    command.keep({name: row._asdict() for name, row in timings.items()} | {"sharing": shared._asdict()}, options.json)
 
 
 if __name__ == "__main__":

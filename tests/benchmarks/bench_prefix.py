@@ -12,9 +12,7 @@ round, since only ratios within one run mean anything; a figure is the median ov
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from time import process_time
 from typing import NamedTuple, Protocol
 
 from kvlab.memory import BlockManager, History, PrefixCache, RadixCache, prompt_tokens, shared_prefix
+from tests.benchmarks import command
 from tests.benchmarks.bench_memory import BLOCK_SIZE, NUM_BLOCKS, Floor, FloorEntry, HuggingFace
 
 RUNNING, ANSWER, VOCABULARY = 32, 8, 32_000
@@ -215,16 +214,11 @@ def report(costs: dict[str, dict[str, Cost]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="also write the figures to this file")
-    options = parser.parse_args()
+    options = command.parser(__doc__, requests=1000, rounds=5).parse_args()
     costs = compare(options.requests, options.rounds)
     print(report(costs))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({name: {load: cost._asdict() for load, cost in row.items()} for name, row in costs.items()}, file)
+    figures = {name: {load: cost._asdict() for load, cost in row.items()} for name, row in costs.items()}
+    command.keep(figures, options.json)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ with plain lists and nothing else: no policy, no memory that says no, no chunks.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections import deque
 from statistics import median
 from time import process_time
@@ -23,6 +21,7 @@ from kvlab.memory import BlockManager
 from kvlab.serve.policies import Policies, always_swap
 from kvlab.serve.scheduler import Scheduler
 from kvlab.serve.stores import PagedStore
+from tests.benchmarks import command
 
 BLOCK_SIZE, BUDGET = 16, 2048
 
@@ -139,20 +138,14 @@ def planning_share(running: int = 64, answer: int = 80) -> float:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=512)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="also write the figures to this file")
-    options = parser.parse_args(arguments)
+    options = command.parser(__doc__, requests=512, rounds=5).parse_args(arguments)
     figures = measure(options.requests, options.rounds)
     print(f"{'us an output token (at most 2.5 wanted)':44}")
     for name, value in figures.items():
         print(f"  {name:42}{value:8.2f}")
     figures["share of a step"] = planning_share(answer=20 if options.rounds == 1 else 80)
     print(f"planning is {figures['share of a step']:.1%} of a step on courier, 64 running (at most 5% wanted)")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file, indent=1)
+    command.keep(figures, options.json)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ Then a load on courier is served and simulated, with a cost model calibrated on 
 
 from __future__ import annotations
 
-import argparse
-import json
 from statistics import median
 from time import process_time
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from kvlab.memory import Trace, make_trace, poisson_arrivals
 from kvlab.serve.simulate import simulate
+from tests.benchmarks import command
 from tests.benchmarks.bench_scheduler import lengths
 
 WANTED = {"step by step": 3_000, "in jumps": 30_000}
@@ -71,11 +70,7 @@ def courier_beside_itself(requests: int = 60) -> tuple[float, float, int, int]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="also write the figures to this file")
-    options = parser.parse_args(arguments)
+    options = command.parser(__doc__, requests=2000, rounds=5).parse_args(arguments)
     figures = measure(options.requests, options.rounds)
     for name, value in figures.items():
         print(f"{name:16}{value:10,.0f} requests a CPU second (at least {WANTED[name]:,} wanted)")
@@ -86,9 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if steps != planned:
         raise RuntimeError(f"{steps} steps taken, {planned} simulated")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file, indent=1)
+    command.keep(figures, options.json)
 
 
 if __name__ == "__main__":
