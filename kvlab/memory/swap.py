@@ -14,8 +14,10 @@ from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
 
 from .manager import BlockManager
 from .pool import BlockPool
+from .sharing import Copy
 
-Pairs = list[tuple[int, int]]
+Pairs = list[Copy]
+"""Blocks to be copied, (source, target) each."""
 
 
 def swap_seconds(num_blocks: int, block_bytes: float, bandwidth: float, per_copy: float = 0.0) -> float:
@@ -133,11 +135,10 @@ class Swapper:
         """
         ids = list(dict.fromkeys(seq_ids))
         away = self._find(ids)
-        needed, free = len(set(chain.from_iterable(one.table for one in away))) + spare, self.manager.pool.num_free
-        if needed > free:
-            raise OutOfBlocks(needed, free)
-        different = list(dict.fromkeys(chain.from_iterable(one.table for one in away)))
-        blocks = self.manager.pool.take(len(different))
+        needed, free = len(set(chain.from_iterable(one.table for one in away))), self.manager.pool.num_free
+        if needed + spare > free:
+            raise OutOfBlocks(needed + spare, free)
+        blocks = self.manager.pool.take(needed)
         tables, copies = swap_plan([one.table for one in away], blocks)
         for seq_id, one, table in zip(ids, away, tables, strict=True):
             self.manager.adopt(seq_id, table, one.num_tokens)

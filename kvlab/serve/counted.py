@@ -14,8 +14,8 @@ from typing import Any
 
 from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import blocks_needed
+from kvlab.memory.swap import Pairs
 
-from .plan import Pairs
 from .policies import Job
 
 

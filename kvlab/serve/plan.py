@@ -6,10 +6,9 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from .policies import Job
+from kvlab.memory.swap import Pairs
 
-Pairs = list[tuple[int, int]]
-"""Blocks to be copied, (source, target) each."""
+from .policies import Job
 
 
 class Chunk(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any
 
 from kvlab.errors import OutOfBlocks, OutOfMemory, UsageError
 from kvlab.memory import CONTEXT, MAX_ANSWER, Arena, reserve
-
-from .plan import Pairs
+from kvlab.memory.swap import Pairs
 
 
 class ReservedStore:

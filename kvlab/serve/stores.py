@@ -8,9 +8,8 @@ from typing import Any
 
 from kvlab.errors import OutOfBlocks
 from kvlab.memory import BlockManager, blocks_needed
-from kvlab.memory.swap import Swapper
+from kvlab.memory.swap import Pairs, Swapper
 
-from .plan import Pairs
 from .policies import Job
 
 
