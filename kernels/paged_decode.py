@@ -17,11 +17,11 @@ import triton.language as tl
 from torch import Tensor
 
 from . import checks
+from .arguments import arguments
 from .heuristics import DecodeLaunch, decode_launch
 from .merge import merge
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-COMPUTE = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 
 
 @triton.jit
@@ -244,31 +244,10 @@ def _launch(
     scales: tuple[Tensor | float | None, Tensor | float | None],
     options: tuple[float, float | None, int | None],
 ) -> None:
-    _, block_size, kv_heads, key_dim = key_pool.shape
-    key_scale, key_step = checks.check_scale(scales[0], kv_heads, key_pool)
-    value_scale, value_step = checks.check_scale(scales[1], kv_heads, value_pool)
-    float8 = key_pool.dtype in checks.FLOAT8 and query.dtype is not torch.float32
-    paged_decode_kernel[(kv_heads * launch.head_tiles, launch.splits, len(query))](
+    given = arguments(launch, query, key_pool, value_pool, tables, scales)
+    paged_decode_kernel[(key_pool.shape[2] * launch.head_tiles, launch.splits, len(query))](
         *(parts, lses, query, key_pool, value_pool, tables, lengths, sinks),
-        *(key_scale, value_scale, *options),
-        *query.stride(),
-        *key_pool.stride()[:3],
-        *value_pool.stride()[:3],
-        tables.stride(0),
-        KEY_DIM=key_dim,
-        VALUE_DIM=value_pool.shape[3],
-        BLOCK_SIZE=block_size,
-        GROUP=query.shape[1] // kv_heads,
-        HEADS=launch.heads,
-        ROWS=launch.rows,
-        HEAD_TILES=launch.head_tiles,
-        TILE=launch.tile,
+        *(*given.scales, *options, *given.strides),
         MIN_TILES=launch.min_tiles,
-        KEY_TILE=launch.key_tile,
-        VALUE_TILE=launch.value_tile,
-        COMPUTE=tl.float16 if float8 else COMPUTE[query.dtype],
-        KEY_SCALE_STEP=key_step,
-        VALUE_SCALE_STEP=value_step,
-        num_warps=launch.warps,
-        num_stages=launch.stages,
+        **given.constants,
     )

@@ -16,10 +16,10 @@ import triton.language as tl
 from torch import Tensor
 
 from . import checks
+from .arguments import arguments
 from .heuristics import PrefillLaunch, prefill_launch
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-COMPUTE = {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 
 
 @triton.jit
@@ -266,32 +266,11 @@ def _launch(
     scales: tuple[Tensor | float | None, Tensor | float | None],
     options: tuple[float, float | None, int | None],
 ) -> None:
-    _, block_size, kv_heads, key_dim = key_pool.shape
-    key_scale, key_step = checks.check_scale(scales[0], kv_heads, key_pool)
-    value_scale, value_step = checks.check_scale(scales[1], kv_heads, value_pool)
-    float8 = key_pool.dtype in checks.FLOAT8 and query.dtype is not torch.float32
+    given = arguments(launch, query, key_pool, value_pool, tables, scales)
     tiles = len(query) // launch.queries + len(tables)  # each sequence has at most one ragged tile
-    paged_prefill_kernel[(tiles, kv_heads * launch.head_tiles)](
+    paged_prefill_kernel[(tiles, key_pool.shape[2] * launch.head_tiles)](
         *(output, lse, query, key_pool, value_pool, tables, query_start, lengths, sinks),
-        *(key_scale, value_scale, *options, len(tables)),
-        *query.stride(),
-        *key_pool.stride()[:3],
-        *value_pool.stride()[:3],
-        tables.stride(0),
-        KEY_DIM=key_dim,
-        VALUE_DIM=value_pool.shape[3],
-        BLOCK_SIZE=block_size,
-        GROUP=query.shape[1] // kv_heads,
-        HEADS=launch.heads,
+        *(*given.scales, *options, len(tables), *given.strides),
         QUERIES=launch.queries,
-        ROWS=launch.rows,
-        HEAD_TILES=launch.head_tiles,
-        TILE=launch.tile,
-        KEY_TILE=launch.key_tile,
-        VALUE_TILE=launch.value_tile,
-        COMPUTE=tl.float16 if float8 else COMPUTE[query.dtype],
-        KEY_SCALE_STEP=key_step,
-        VALUE_SCALE_STEP=value_step,
-        num_warps=launch.warps,
-        num_stages=launch.stages,
+        **given.constants,
     )

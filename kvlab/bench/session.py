@@ -103,6 +103,7 @@ class _Session:
         self.device, self.clock, self.systems, self.each = device, clock, systems, each
 
     def free_memory(self) -> float | None:
+        """Bytes of the device that a case may take; None where nobody can tell."""
         from .machine import free_memory
 
         free = free_memory(self.device)
