@@ -6,6 +6,7 @@ from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
 from .forks import Saving, drawn_parents, replay_beams, replay_parents, replay_samples
+from .heads import HeadShard, kv_heads_per_rank, rank_shape, shard_heads
 from .history import History, chain_sha256, token_bytes
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .lru import LRUList
@@ -80,6 +81,7 @@ __all__ = [
     "BuddyArena",
     "CachedBlock",
     "FirstFitArena",
+    "HeadShard",
     "History",
     "HitRate",
     "KVShape",
@@ -121,6 +123,7 @@ __all__ = [
     "external_fragmentation",
     "few_shot",
     "fork",
+    "kv_heads_per_rank",
     "latent_bytes_per_token",
     "lesson_trace",
     "longest_hit",
@@ -136,6 +139,7 @@ __all__ = [
     "published_table",
     "radix_insert",
     "radix_match",
+    "rank_shape",
     "recompute_seconds",
     "replay",
     "replay_beams",
@@ -148,6 +152,7 @@ __all__ = [
     "saved_blocks",
     "shared_prefix",
     "sharegpt_like",
+    "shard_heads",
     "slot_mapping",
     "swap_plan",
     "swap_seconds",
