@@ -56,6 +56,8 @@ from .table import (
     round_up_to_block,
     slot_mapping,
 )
+from .tier_policy import EVICTIONS
+from .tiers import BlockLayout, HostTier, Tier
 from .waste import Waste, arena_waste, request_waste, waste_kinds
 from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
 
@@ -63,6 +65,7 @@ __all__ = [
     "BANDWIDTH",
     "BLOCK_SIZE",
     "CONTEXT",
+    "EVICTIONS",
     "INDEXES",
     "KV_BYTES",
     "KV_TOKENS",
@@ -76,6 +79,7 @@ __all__ = [
     "Allocator",
     "Arena",
     "Band",
+    "BlockLayout",
     "BlockManager",
     "BlockPool",
     "BuddyArena",
@@ -84,6 +88,7 @@ __all__ = [
     "HeadShard",
     "History",
     "HitRate",
+    "HostTier",
     "KVShape",
     "LRUList",
     "Match",
@@ -99,6 +104,7 @@ __all__ = [
     "Saving",
     "SwapPlan",
     "Swapper",
+    "Tier",
     "Trace",
     "Waste",
     "Write",

@@ -1,0 +1,264 @@
+"""Tiers: other homes for blocks, with more room and longer ways, where a block is found by the hash of its tokens.
+
+A tier decides with integers who has which place; what moves the bytes is another's (`kvlab.memory.tier_stack`). Three
+rules make it safe that a store or a load takes its time: a block is found only when its store is done (I8), one that is
+being loaded is pinned, and neither leaves while it lasts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import NamedTuple, Protocol, SupportsIndex, runtime_checkable
+
+import numpy as np
+
+from kvlab.errors import InvariantBroken, UsageError
+
+from .tier_policy import Eviction, make_eviction
+
+
+class BlockLayout(NamedTuple):
+    """What the bytes of a block mean: two engines may read each other's blocks only if all of this is equal.
+
+    model: a fingerprint of weights and configuration. dtype: of keys and values, with their scales if they have any.
+    block_size: slots. shapes: of each pool of a block, in the order of its bytes. block_bytes: of a block in all.
+    """
+
+    model: str
+    dtype: str
+    block_size: int
+    shapes: tuple[tuple[int, ...], ...]
+    block_bytes: int
+
+
+@runtime_checkable
+class Tier(Protocol):
+    """A home for blocks: `HostTier`, `DiskTier`, or a learner's own beneath the same bytes.
+
+    Places (`store_begin` to `check`) are handed out by one thread. Bytes (`write`, `read`, `erase`) are moved by one
+    other, in the order in which it was asked; each of them may fail with `OSError`, and then the block is not there.
+    """
+
+    name: str
+    num_blocks: int
+    on_evict: Callable[[Hashable, int], None] | None
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, key: Hashable) -> bool: ...
+
+    def store_begin(self, key: Hashable) -> int | None: ...
+
+    def store_done(self, key: Hashable) -> None: ...
+
+    def store_failed(self, key: Hashable) -> None: ...
+
+    def touch(self, key: Hashable) -> None: ...
+
+    def pin(self, key: Hashable) -> int: ...
+
+    def unpin(self, key: Hashable) -> None: ...
+
+    def drop(self, key: Hashable) -> None: ...
+
+    def stored(self) -> list[Hashable]: ...
+
+    def check(self) -> None: ...
+
+    def open(self, layout: BlockLayout) -> None: ...
+
+    def write(self, key: Hashable, place: int, data: np.ndarray) -> None: ...
+
+    def read(self, key: Hashable, place: int) -> np.ndarray: ...
+
+    def erase(self, key: Hashable, place: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TierPlaces:
+    """Places 0 to `num_blocks - 1`, and who has them. A block is being stored, or stored, and then perhaps pinned.
+
+    policy: who leaves when a place is wanted, "lru", "lfu", or what makes an `Eviction`. `on_evict` is told the key and
+    the place of whoever leaves for another. A call that is refused changes nothing (I13).
+    """
+
+    name = "tier"
+
+    def __init__(self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru") -> None:
+        self.num_blocks = num_blocks.__index__()
+        if self.num_blocks < 1:
+            raise UsageError(f"a tier needs at least 1 block, not {self.num_blocks}")
+        self.policy = make_eviction(policy)
+        self.on_evict: Callable[[Hashable, int], None] | None = None
+        self._free = list(range(self.num_blocks - 1, -1, -1))
+        self._storing: dict[Hashable, int] = {}
+        self._stored: dict[Hashable, int] = {}
+        self._pins: Counter[Hashable] = Counter()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self._stored)} stored, {len(self._storing)} being stored, {len(self._pins)} pinned"
+        return f"{type(self).__name__}({self.num_blocks} blocks, {counts})"
+
+    def __len__(self) -> int:
+        """Blocks that can be found."""
+        return len(self._stored)
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether the block can be found: its store is done."""
+        return key in self._stored
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._stored)
+
+    @property
+    def num_storing(self) -> int:
+        """Blocks that have a place and cannot be found yet."""
+        return len(self._storing)
+
+    def stored(self) -> list[Hashable]:
+        """The keys that can be found, those that would leave first in front if the policy has such an order."""
+        return list(self.policy)
+
+    def store_begin(self, key: Hashable) -> int | None:
+        """A place for a new block, which nobody finds before `store_done`. Whoever must leave for it leaves.
+
+        None, and nothing changes, if it is there or being stored already, or if nobody may leave: all others are pinned
+        or being stored themselves.
+        """
+        if key in self._stored or key in self._storing:
+            return None
+        if not self._free:
+            victim = self.policy.victim(lambda other: other not in self._pins)
+            if victim is None:
+                return None
+            self._leave(victim)
+        self._storing[key] = self._free.pop()
+        return self._storing[key]
+
+    def store_done(self, key: Hashable) -> None:
+        """All bytes of the block are written: from now on it is found (I8)."""
+        self._stored[key] = self._take_storing(key)
+        self.policy.add(key)
+
+    def store_failed(self, key: Hashable) -> None:
+        """Its bytes did not get there: the place is free again, and nobody ever finds it."""
+        self._free.append(self._take_storing(key))
+
+    def match(self, keys: Iterable[Hashable]) -> int:
+        """With how many of `keys`, from the first on, this tier can go on. Nothing is held or counted as used."""
+        found = 0
+        for key in keys:
+            if key not in self._stored:
+                break
+            found += 1
+        return found
+
+    def touch(self, key: Hashable) -> None:
+        """Somebody asked for the block; unknown keys are refused with `UsageError`."""
+        self._place(key)
+        self.policy.touch(key)
+
+    def pin(self, key: Hashable) -> int:
+        """Its place, from which it does not leave before as many `unpin`s. A key that is not found: `UsageError`."""
+        place = self._place(key)
+        self._pins[key] += 1
+        return place
+
+    def unpin(self, key: Hashable) -> None:
+        """One load less of this block is under way."""
+        if key not in self._pins:
+            raise UsageError(f"block {key!r:.40} is not pinned")
+        self._pins[key] -= 1
+        if not self._pins[key]:
+            del self._pins[key]
+
+    def drop(self, key: Hashable) -> None:
+        """Forget a block, since its bytes turned out wrong or gone. One that is pinned is refused with `UsageError`."""
+        place = self._place(key)
+        if key in self._pins:
+            raise UsageError(f"block {key!r:.40} is pinned {self._pins[key]} times, so it cannot be dropped")
+        self.policy.remove(key)
+        del self._stored[key]
+        self._free.append(place)
+
+    def forget_all(self) -> None:
+        """Empty the tier, when nobody stores or loads any more."""
+        for key in list(self._storing):
+            self.store_failed(key)
+        self._pins.clear()
+        for key in list(self._stored):
+            self.drop(key)
+
+    def check(self) -> None:
+        """Walk everything: each place is free, being stored to or stored, only one of these and once (I1); pins and
+        the policy name stored blocks only.
+        """
+        self.policy.check()
+        places = sorted([*self._free, *self._storing.values(), *self._stored.values()])
+        if places != list(range(self.num_blocks)):
+            raise InvariantBroken("I1", f"of {self.num_blocks} places these are named: {places!r:.200}")
+        if not self._storing.keys().isdisjoint(self._stored):
+            raise InvariantBroken("I8", "a block is found although it is being stored")
+        if not self._stored.keys() >= self._pins.keys() or any(count < 1 for count in self._pins.values()):
+            raise InvariantBroken("pins", "a block is pinned that is not stored, or pinned less than once")
+        if set(self.policy) != self._stored.keys() or len(self.policy) != len(self._stored):
+            raise InvariantBroken("tier order", f"{len(self._stored)} are stored, {len(self.policy)} have an order")
+
+    def _leave(self, key: Hashable) -> None:
+        place = self._stored[key]
+        self.drop(key)
+        if self.on_evict is not None:
+            self.on_evict(key, place)
+
+    def _place(self, key: Hashable) -> int:
+        if key not in self._stored:
+            why = "is still being stored" if key in self._storing else "is not stored here"
+            raise UsageError(f"block {key!r:.40} {why}")
+        return self._stored[key]
+
+    def _take_storing(self, key: Hashable) -> int:
+        if key not in self._storing:
+            raise UsageError(f"block {key!r:.40} is not being stored: store_begin comes first, and once")
+        return self._storing.pop(key)
+
+
+class HostTier(TierPlaces):
+    """`num_blocks` blocks in the host's memory. It takes that memory when the engine that uses it is made."""
+
+    name = "host"
+
+    def __init__(self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru") -> None:
+        super().__init__(num_blocks, policy)
+        self.buffer: np.ndarray | None = None
+        """`[num_blocks, block_bytes]` uint8; None before `open`. Another may be set before that, such as pinned one."""
+
+    def open(self, layout: BlockLayout) -> None:
+        """Make room for blocks of `layout`. A tier that holds blocks of another engine is refused with `UsageError`."""
+        if self._stored or self._storing:
+            raise UsageError("this host tier serves another engine: its blocks mean something else there")
+        if self.buffer is None or self.buffer.shape != (self.num_blocks, layout.block_bytes):
+            self.buffer = np.empty((self.num_blocks, layout.block_bytes), dtype=np.uint8)
+
+    def write(self, key: Hashable, place: int, data: np.ndarray) -> None:
+        """Copy a block's bytes, `[block_bytes]` uint8, to its place."""
+        self._rows[place] = data
+
+    def read(self, key: Hashable, place: int) -> np.ndarray:
+        """A copy of what lies at `place`."""
+        return self._rows[place].copy()
+
+    def erase(self, key: Hashable, place: int) -> None:
+        """Nothing to do: the place is written again when it is used again."""
+
+    def close(self) -> None:
+        """Forget all blocks and give the memory back. Another engine may open it then."""
+        self.forget_all()
+        self.buffer = None
+
+    @property
+    def _rows(self) -> np.ndarray:
+        if self.buffer is None:
+            raise UsageError("this tier has no memory yet: an engine opens it, or open(layout)")
+        return self.buffer
