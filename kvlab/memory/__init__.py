@@ -59,6 +59,7 @@ from .table import (
 from .tier_policy import EVICTIONS
 from .tiers import BlockLayout, HostTier, Tier
 from .waste import Waste, arena_waste, request_waste, waste_kinds
+from .window import gone_blocks, release_window, window_blocks
 from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
 
 __all__ = [
@@ -130,6 +131,7 @@ __all__ = [
     "few_shot",
     "fork",
     "kv_heads_per_rank",
+    "gone_blocks",
     "latent_bytes_per_token",
     "lesson_trace",
     "longest_hit",
@@ -147,6 +149,7 @@ __all__ = [
     "radix_match",
     "rank_shape",
     "recompute_seconds",
+    "release_window",
     "replay",
     "replay_beams",
     "replay_parents",
@@ -166,5 +169,6 @@ __all__ = [
     "tokens_that_fit",
     "tree_of_thoughts",
     "waste_kinds",
+    "window_blocks",
     "window_tokens",
 ]
