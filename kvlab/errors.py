@@ -23,6 +23,18 @@ class OutOfBlocks(KVLabError):
         return type(self), (self.needed, self.free)
 
 
+class OutOfPages(KVLabError):
+    """A budget of physical pages cannot give what was asked. Nothing was mapped (I13)."""
+
+    def __init__(self, needed: int, free: int) -> None:
+        there = f"there {'was' if free == 1 else 'were'} {free}"
+        super().__init__(f"needed {needed} free page{'s' * (needed != 1)}, {there}")
+        self.needed, self.free = needed, free
+
+    def __reduce__(self):
+        return type(self), (self.needed, self.free)
+
+
 class OutOfMemory(KVLabError):
     """No hole of a contiguous arena is large enough, whatever the free slots add up to. Nothing was taken (I13)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .addresses import address_ranges, pages_needed, virtual_waste
 from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
@@ -58,6 +59,7 @@ from .table import (
 )
 from .tier_policy import EVICTIONS
 from .tiers import BlockLayout, HostTier, Tier
+from .virtual import VirtualCache
 from .waste import Waste, arena_waste, request_waste, waste_kinds
 from .window import gone_blocks, release_window, window_blocks
 from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
@@ -107,8 +109,10 @@ __all__ = [
     "Swapper",
     "Tier",
     "Trace",
+    "VirtualCache",
     "Waste",
     "Write",
+    "address_ranges",
     "allocated_slots",
     "alpaca_like",
     "answer_tokens",
@@ -141,6 +145,7 @@ __all__ = [
     "next_power_of_two",
     "no_sharing",
     "paged_waste",
+    "pages_needed",
     "poisson_arrivals",
     "prompt_tokens",
     "published_bands",
@@ -168,6 +173,7 @@ __all__ = [
     "token_bytes",
     "tokens_that_fit",
     "tree_of_thoughts",
+    "virtual_waste",
     "waste_kinds",
     "window_blocks",
     "window_tokens",
