@@ -6,29 +6,38 @@ from .attention import paged_attention
 from .backend import Backend, PagedAttention, choose_backend, register_backend
 from .blockwise import attend_blockwise
 from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from .fp8 import FP8_MAX, attend_fp8, dequantize_fp8, quantize_fp8
 from .lab_kernels import Kernels
 from .latents import attend_absorbed, attend_latents, page_latents, write_latents
 from .merge import merge_partials
 from .plan import AttentionPlan
+from .scales import LayerScales, Scales, calibrate
 from .swap import HostCache
 
 __all__ = [
     "AttentionPlan",
+    "FP8_MAX",
     "Backend",
     "HostCache",
     "Kernels",
+    "LayerScales",
     "LayerShape",
     "PagedAttention",
     "PagedCache",
+    "Scales",
     "attend_absorbed",
     "attend_blockwise",
+    "attend_fp8",
     "attend_latents",
+    "calibrate",
     "choose_backend",
     "copy_blocks",
+    "dequantize_fp8",
     "gather_kv",
     "merge_partials",
     "page_latents",
     "paged_attention",
+    "quantize_fp8",
     "register_backend",
     "write_kv",
     "write_latents",
