@@ -30,7 +30,8 @@ def quantize_fp8(x: Tensor, scale: Tensor | float = 1.0, dtype: torch.dtype = FP
     x: `[..., dim]`, any float type; the division is done in float32. scale: above 0; a number (or a tensor of one), or
     a tensor that fits `x.shape[:-1]`: for keys `[tokens, kv_heads, dim]` these are `[kv_heads]`, one a head, or
     `[tokens, kv_heads]`, one a token and head. NaN stays NaN. dtype: float8_e5m2 is the other type that can be asked
-    for, with 57,344 for 448. A scale of 0 or below, one that is not finite, and shapes that do not fit raise `UsageError`.
+    for, with 57,344 for 448. A scale of 0 or below, one that is not finite, and shapes that do not fit raise
+    `UsageError`.
     """
     if dtype not in LARGEST:
         raise UsageError(f"{dtype} is none of the float8 types that pools may have: {', '.join(map(str, LARGEST))}")
@@ -63,9 +64,10 @@ def attend_fp8(
     key_scale is folded into the softmax scale: scores are `(q . code) * (scale * key_scale)`. value_scale is folded
     into the output, after the division by the softmax's sum. In between, 64 tokens at a time, codes are converted to
     float32 and never multiplied by a scale, so that no dequantized copy of keys or values exists. Query, scores,
-    weights and sums are float32; the result, `[heads, value_dim]`, has the query's type. A length of 0 gives 0. Shapes that do not
-    fit, keys or values that are not float8, and scales that `quantize_fp8` refuses raise `UsageError`. Sources:
-    Milakov and Gimelshein 2018 (arXiv 1805.02867) for the running softmax; the module's docstring for the folding.
+    weights and sums are float32; the result, `[heads, value_dim]`, has the query's type. A length of 0 gives 0. Shapes
+    that do not fit, keys or values that are not float8, and scales that `quantize_fp8` refuses raise `UsageError`.
+    Sources: Milakov and Gimelshein 2018 (arXiv 1805.02867) for the running softmax; the module's docstring for the
+    folding.
     """
     _refuse_shapes(query, keys, values)
     kv_heads = keys.shape[1]

@@ -68,7 +68,7 @@ class Scales:
 
 
 def scales_from(scales: Scales | str | tuple[Scale, Scale] | None) -> Scales:
-    """What `scales=` may be: `Scales`, "token_head", a scale of keys and one of values for all layers, or None (1, 1)."""
+    """What `scales=` may be: `Scales`, "token_head", a scale of keys and one of values for all layers, or None: 1."""
     if isinstance(scales, Scales):
         return scales
     if isinstance(scales, str):

@@ -51,7 +51,7 @@ def test_what_comes_back_is_off_by_a_sixteenth_of_the_number_at_most(scale):
 
 
 def test_float16_and_bfloat16_are_divided_in_float32():
-    for dtype in (torch.float16, torch.bfloat16):  # 100.1 lies nearer to 104; as bfloat16 it is 100, a tie that goes to 96
+    for dtype in (torch.float16, torch.bfloat16):  # 100.1 is nearer to 104; as bfloat16 it is 100, a tie for 96
         assert quantize_fp8(torch.tensor([300.0], dtype=dtype), 2.9965).float().item() == 104.0
 
 
