@@ -72,21 +72,25 @@ def attend_fp8(
     _refuse_shapes(query, keys, values)
     kv_heads = keys.shape[1]
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    folded = _per_head(key_scale, keys) * scale
-    grouped = query.float().view(kv_heads, -1, query.shape[-1])
-    largest = grouped.new_full((*grouped.shape[:2], 1), -math.inf)
+    folded, after = _per_head(key_scale, keys) * scale, _per_head(value_scale, values)
+    output = _attended(query.float().view(kv_heads, -1, query.shape[-1]), keys, values, folded) * after
+    return output.flatten(0, 1).to(query.dtype)
+
+
+def _attended(query: Tensor, keys: Tensor, values: Tensor, scale: Tensor) -> Tensor:
+    """`[kv_heads, heads of each, value_dim]`: the mean of the codes of the values, weighted by the softmax."""
+    largest = query.new_full((*query.shape[:2], 1), -math.inf)
     total = torch.zeros_like(largest)
-    output = grouped.new_zeros(*grouped.shape[:2], values.shape[-1])
+    output = query.new_zeros(*query.shape[:2], values.shape[-1])
     for start in range(0, len(keys), TILE):
-        codes, found = (widen(part[start : start + TILE], torch.float32).transpose(0, 1) for part in (keys, values))
-        scores = grouped @ codes.transpose(1, 2) * folded  # [kv_heads, heads of it, tokens]
+        key, value = (widen(part[start : start + TILE], torch.float32).transpose(0, 1) for part in (keys, values))
+        scores = query @ key.transpose(1, 2) * scale  # [kv_heads, heads of each, tokens]
         higher = torch.maximum(largest, scores.amax(-1, keepdim=True))
         shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher)
         total = total * shrink + weights.sum(-1, keepdim=True)
-        output = output * shrink + weights @ found
+        output = output * shrink + weights @ value
         largest = higher
-    output = output / total.clamp_min(torch.finfo(torch.float32).tiny) * _per_head(value_scale, values)
-    return output.flatten(0, 1).to(query.dtype)
+    return output / total.clamp_min(torch.finfo(torch.float32).tiny)
 
 
 def refuse_scale(scale: Tensor | float) -> None:
