@@ -41,6 +41,8 @@ def help_me(name: Any = None) -> None:
         say(f"{entry.name} was not checked since the kernel started. Run its cell first.")
     elif verdict.status == FAILED and verdict.details:
         say(f"{verdict.details}\nUntil it passes, {entry.name} means {entry.part} in the other cells.")
+        if verdict.advice:
+            say(verdict.advice)
     else:
         say(verdict.text)
 

@@ -11,11 +11,13 @@ from kvlab.course.checker import Checker
 from kvlab.course.declare import Exercise, Traces
 from kvlab.course.guard import BrokenCheck, guarded
 from kvlab.course.launches import Launches
+from kvlab.course.lowering import lowered
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.ondevice import confirmed
 from kvlab.course.registry import part_of
 from kvlab.course.source import Source, source_of, untouched, untouched_methods
 from kvlab.course.verdict import Verdict
+from kvlab.mode import mode
 
 
 def judge(entry: Exercise, part: Any, names: dict[str, Any] | None = None, source: Source | None = None) -> Verdict:
@@ -51,4 +53,6 @@ def judge_learners(entry: Exercise, part: Any, frame: FrameType) -> tuple[Verdic
     if source is not None and (untouched(source.node) or as_handed_out(entry, source.node)):
         return verdict.untouched(entry.name, entry.part), source
     found = judge(entry, part, frame.f_globals, source)
-    return (confirmed(entry, part, found) if hasattr(part, "fn") else found), source
+    if hasattr(part, "fn"):
+        found = confirmed(entry, part, found) if mode().name == "gpu" else lowered(entry, part, found)
+    return found, source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kvlab.course import registry, sandbox
+from kvlab.course import lowering, registry, sandbox
 from kvlab.course.interpreter.explain import OUT_OF_ORDER, compiled_without_gpu, explain_in_notebook
 from kvlab.course.say import say
 from kvlab.course.session import session
@@ -39,8 +39,9 @@ def open_lab(lab: str | int) -> None:
     say(_how_it_runs(number))
     if number > _WITHOUT_TORCH:
         explain_in_notebook()
-    if mode().name == "gpu" and any(hasattr(part, "fn") for part in parts.values()):
-        sandbox.shared().start()  # it takes some seconds to get ready, and the first kernel is some minutes away
+    if any(hasattr(part, "fn") for part in parts.values()):
+        helper = sandbox if mode().name == "gpu" else lowering
+        helper.shared().start()  # it takes some seconds to get ready, and the first kernel is some minutes away
 
 
 def _how_it_runs(number: str) -> str:

@@ -32,7 +32,8 @@ def serve() -> None:
     _answer(target, ("ready", ""))
     with tempfile.TemporaryDirectory(prefix="kvlab-sandbox-") as folder:
         while len(size := source.read(8)) == 8:
-            answer = _launched(pickle.loads(source.read(struct.unpack("<Q", size)[0])), device, folder)
+            job = pickle.loads(source.read(struct.unpack("<Q", size)[0]))
+            answer = _lowered(job, folder) if device == "compiler" else _launched(job, device, folder)
             _answer(target, answer)
             if answer[0] == "broken":  # this process has lost its CUDA context: the next one must have another
                 os._exit(0)
@@ -49,6 +50,8 @@ def _warm(device: str) -> None:
     import torch
     import triton  # noqa: F401
 
+    if device == "compiler":
+        return
     torch.zeros(1, device=device)
     if device == "cuda":
         torch.cuda.synchronize()
@@ -76,6 +79,19 @@ def _launched(job: Any, device: str, folder: str) -> tuple[str, Any]:
         return ("broken" if any(word in said for word in _RUINED) else "raised"), said
 
 
+def _lowered(job: Any, folder: str) -> tuple[str, Any]:
+    """Whether a kernel compiles; "unknown" if the compiler did not get as far as to say so."""
+    from kvlab.course.lowered import lower
+
+    code, arguments = job
+    try:
+        lower(_imported(code, folder), arguments)
+        return "done", ""
+    except Exception as error:
+        said = _said(error)
+        return ("raised" if said.startswith("it does not compile") else "unknown"), said
+
+
 def _imported(code: Any, folder: str) -> Any:
     """The kernel, from a file, since Triton compiles what stands in files. The same source is the same kernel, which is
     compiled once."""
@@ -95,12 +111,16 @@ def _imported(code: Any, folder: str) -> Any:
 
 def _said(error: BaseException) -> str:
     """An error in one line: where a kernel does not compile, or the first line of what was there first."""
-    while type(error).__name__ != "CompilationError" and error.__cause__ is not None:
+    while not _of_compiler(error) and error.__cause__ is not None:
         error = error.__cause__
-    if type(error).__name__ == "CompilationError":
+    if _of_compiler(error):
         return _uncompiled(str(error))
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+
+
+def _of_compiler(error: BaseException) -> bool:
+    return any(kind.__name__ == "CompilationError" for kind in type(error).__mro__)
 
 
 def _uncompiled(text: str) -> str:
@@ -109,4 +129,5 @@ def _uncompiled(text: str) -> str:
     if found is None:
         return text
     number, source, reason = found.groups()
-    return f"it does not compile. Line {number}: {source.splitlines()[-1].strip()}. {' '.join(reason.split())[:160]}"
+    reason = re.sub(r"^\w+Error\(['\"](.*)['\"]\)$", r"\1", " ".join(reason.replace("\\n", " ").split()))
+    return f"it does not compile. Line {number}: {source.splitlines()[-1].strip()}. {reason[:160]}"

@@ -10,6 +10,7 @@ from kvlab.course.say import WIDTH, clip_line, wrapped
 from kvlab.course.shorten import clip
 
 LINES = 8
+_ASK = "hint() · help_me()"
 PASSED, FAILED, UNTOUCHED = "passed", "wrong", "not attempted"
 CHANGED = "passed, but changed since: what is here now is wrong"  # in overviews
 
@@ -29,6 +30,11 @@ class Verdict:
     def text(self) -> str:
         """The lines as they are printed."""
         return "\n".join(self.lines)
+
+    @property
+    def advice(self) -> str:
+        """What to do next, as "Next: ..."; empty if the verdict does not say."""
+        return self.lines[-1].removesuffix(_ASK).strip() if self.lines[-1].endswith(_ASK) else ""
 
 
 def untouched(name: str, part: str) -> Verdict:
@@ -55,7 +61,7 @@ def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = 
         meanwhile = f"Until it passes, {name} means {part} in the other cells."
         short = f"Until it passes, the other cells use {part}."  # a kernel's name is long, and stands in its part's too
         body = wrapped(meanwhile if len(meanwhile) <= WIDTH - 2 else short, 1, "  ")
-    last = f"  {_advice(next)}hint() · help_me()"
+    last = f"  {_advice(next)}{_ASK}"
     room = LINES - len(head) - len(body) - 1
     return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)
 

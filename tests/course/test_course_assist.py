@@ -54,7 +54,8 @@ def test_help_shows_the_learners_own_lines_and_what_was_printed(notebook):
         "    line 4, in deeper: return n / 0",
         "Your code printed:",
         "    n is 1",
-        "Until it passes, blocks_up means tests.course.small.blocks_up in the other cells."]
+        "Until it passes, blocks_up means tests.course.small.blocks_up in the other cells.",
+        "Next: look at line 4: return n / 0."]
 
 
 def test_help_shows_long_values_in_full_and_long_prints_by_their_end(notebook):
