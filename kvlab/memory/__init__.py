@@ -57,7 +57,9 @@ from .table import (
     round_up_to_block,
     slot_mapping,
 )
+from .tier_disk import DiskTier
 from .tier_policy import EVICTIONS
+from .tier_stack import TierStack
 from .tiers import BlockLayout, HostTier, Tier
 from .virtual import VirtualCache
 from .waste import Waste, arena_waste, request_waste, waste_kinds
@@ -87,6 +89,7 @@ __all__ = [
     "BlockPool",
     "BuddyArena",
     "CachedBlock",
+    "DiskTier",
     "FirstFitArena",
     "HeadShard",
     "History",
@@ -108,6 +111,7 @@ __all__ = [
     "SwapPlan",
     "Swapper",
     "Tier",
+    "TierStack",
     "Trace",
     "VirtualCache",
     "Waste",

@@ -8,7 +8,7 @@ being loaded is pinned, and neither leaves while it lasts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
@@ -42,6 +42,7 @@ class Tier(Protocol):
 
     name: str
     num_blocks: int
+    at_least: int
     on_evict: Callable[[Hashable, int], None] | None
 
     def __len__(self) -> int: ...
@@ -60,9 +61,13 @@ class Tier(Protocol):
 
     def unpin(self, key: Hashable) -> None: ...
 
-    def drop(self, key: Hashable) -> None: ...
+    def drop(self, key: Hashable) -> int: ...
 
     def stored(self) -> list[Hashable]: ...
+
+    def storing(self) -> Collection[Hashable]: ...
+
+    def pins(self) -> Mapping[Hashable, int]: ...
 
     def check(self) -> None: ...
 
@@ -81,13 +86,16 @@ class TierPlaces:
     """Places 0 to `num_blocks - 1`, and who has them. A block is being stored, or stored, and then perhaps pinned.
 
     policy: who leaves when a place is wanted, "lru", "lfu", or what makes an `Eviction`. `on_evict` is told the key and
-    the place of whoever leaves for another. A call that is refused changes nothing (I13).
+    the place of whoever leaves for another. at_least: blocks in a row from which a load is worth its time, see
+    `break_even_tokens`; who finds fewer computes them. A call that is refused changes nothing (I13).
     """
 
     name = "tier"
 
-    def __init__(self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru") -> None:
-        self.num_blocks = num_blocks.__index__()
+    def __init__(
+        self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru", *, at_least: int = 1
+    ) -> None:
+        self.num_blocks, self.at_least = num_blocks.__index__(), at_least
         if self.num_blocks < 1:
             raise UsageError(f"a tier needs at least 1 block, not {self.num_blocks}")
         self.policy = make_eviction(policy)
@@ -112,14 +120,17 @@ class TierPlaces:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._stored)
 
-    @property
-    def num_storing(self) -> int:
-        """Blocks that have a place and cannot be found yet."""
-        return len(self._storing)
-
     def stored(self) -> list[Hashable]:
         """The keys that can be found, those that would leave first in front if the policy has such an order."""
         return list(self.policy)
+
+    def storing(self) -> Collection[Hashable]:
+        """The keys that have a place and cannot be found yet."""
+        return self._storing.keys()
+
+    def pins(self) -> Mapping[Hashable, int]:
+        """How many loads of each block are under way. To be read, not written."""
+        return self._pins
 
     def store_begin(self, key: Hashable) -> int | None:
         """A place for a new block, which nobody finds before `store_done`. Whoever must leave for it leaves.
@@ -174,14 +185,18 @@ class TierPlaces:
         if not self._pins[key]:
             del self._pins[key]
 
-    def drop(self, key: Hashable) -> None:
-        """Forget a block, since its bytes turned out wrong or gone. One that is pinned is refused with `UsageError`."""
+    def drop(self, key: Hashable) -> int:
+        """Forget a block, since its bytes turned out wrong or gone; returns the place that is free again.
+
+        One that is pinned is refused with `UsageError`.
+        """
         place = self._place(key)
         if key in self._pins:
             raise UsageError(f"block {key!r:.40} is pinned {self._pins[key]} times, so it cannot be dropped")
         self.policy.remove(key)
         del self._stored[key]
         self._free.append(place)
+        return place
 
     def forget_all(self) -> None:
         """Empty the tier, when nobody stores or loads any more."""
@@ -229,8 +244,10 @@ class HostTier(TierPlaces):
 
     name = "host"
 
-    def __init__(self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru") -> None:
-        super().__init__(num_blocks, policy)
+    def __init__(
+        self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru", *, at_least: int = 1
+    ) -> None:
+        super().__init__(num_blocks, policy, at_least=at_least)
         self.buffer: np.ndarray | None = None
         """`[num_blocks, block_bytes]` uint8; None before `open`. Another may be set before that, such as pinned one."""
 

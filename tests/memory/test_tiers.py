@@ -191,7 +191,7 @@ class HostTierMachine(RuleBasedStateMachine):
     @invariant()
     def agrees(self) -> None:
         self.tier.check()
-        assert set(self.tier) == set(self.stored) and self.tier.num_storing == len(self.storing)
+        assert set(self.tier) == set(self.stored) and sorted(self.tier.storing()) == sorted(self.storing)
         assert sorted(self.tier.stored()) == sorted(self.stored)
 
 
