@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -11,6 +10,7 @@ from torch import Tensor
 from kvlab.errors import UsageError
 
 from .cache import PagedCache
+from .streams import CopyStream
 
 
 class HostCache:
@@ -27,7 +27,7 @@ class HostCache:
             raise UsageError(f"a host cache needs at least 1 block, not {num_blocks}")
         self.cache, self.num_blocks = cache, num_blocks
         self._pools: dict[tuple[str, int], Tensor] = {}
-        self._streams: dict[torch.device, torch.cuda.Stream] = {}
+        self._copies = CopyStream()
 
     @property
     def num_bytes(self) -> int:
@@ -41,7 +41,7 @@ class HostCache:
         """
         sources, targets = _columns(pairs, self.num_blocks, 1)
         for pool, host in self._layers(bool(sources)):
-            with self._beside(pool.device) as gone:
+            with self._copies.beside(pool.device) as gone:
                 held = pool.index_select(0, torch.tensor(sources, device=pool.device))
                 gone()
                 _scatter(host, targets, held)
@@ -50,7 +50,7 @@ class HostCache:
         """Copy blocks (host block, pool block) back. Whatever comes next may read them."""
         sources, targets = _columns(pairs, self.num_blocks, 0)
         for pool, host in self._layers(bool(sources)):
-            with self._beside(pool.device) as there:
+            with self._copies.beside(pool.device) as there:
                 held = torch.empty((len(sources), *pool.shape[1:]), dtype=pool.dtype, device=pool.device)
                 for place, block in enumerate(sources):
                     held[place].copy_(host[block], non_blocking=True)
@@ -67,21 +67,6 @@ class HostCache:
                     size = (self.num_blocks, *pool.shape[1:])
                     self._pools[kind, layer] = torch.zeros(size, dtype=pool.dtype, pin_memory=pool.is_cuda)
                 yield pool, self._pools[kind, layer]
-
-    @contextmanager
-    def _beside(self, device: torch.device) -> Iterator[Callable[[], object]]:
-        """On a GPU: on the stream for copies, after all that was asked of the device so far.
-
-        Once the function that it gives is called, what is asked of the device later waits for the copies up to there.
-        """
-        if device.type != "cuda":
-            yield lambda: None
-            return
-        main = torch.cuda.current_stream(device)
-        stream = self._streams.setdefault(device, torch.cuda.Stream(device))
-        stream.wait_stream(main)
-        with torch.cuda.stream(stream):
-            yield lambda: main.wait_event(stream.record_event())
 
 
 def _scatter(host: Tensor, targets: list[int], held: Tensor) -> None:

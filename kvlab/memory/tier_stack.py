@@ -125,9 +125,16 @@ class TierStack:
         there = partial(_ready, data, ready)
         return not self.closed and any(self._store(number, key, there) for number in range(len(self._levels)))
 
-    def load(self, keys: Iterable[Hashable]) -> list[Load]:
-        """Begin to load blocks, each of which must be somewhere; it stays there until its load is done."""
-        return [self._load(key) for key in keys]
+    def load(self, keys: Sequence[Hashable]) -> list[Load]:
+        """Begin to load blocks, each of which must be somewhere; it stays there until its load is done.
+
+        Keys are those of a chain in order: its end counts as used before its beginning, which others are likelier to
+        share and without which the end is never found.
+        """
+        loads = [self._load(key) for key in keys]
+        for load in reversed(loads):
+            self._levels[load.tier].tier.touch(load.key)
+        return loads
 
     def wait(self, loads: Iterable[Load]) -> None:
         """Until all of these are done."""
@@ -230,7 +237,6 @@ class TierStack:
             raise UsageError(f"block {key!r:.40} is in none of the tiers")
         level = self._levels[number]
         place = level.tier.pin(key)
-        level.tier.touch(key)
         load = Load(key, number, level.worker.submit(level.tier.read, key, place))
         self._loads.append(load)
         return load

@@ -6,14 +6,14 @@ decoding tokens, samples, and frees what has ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 from transformers import PreTrainedModel
 
 from kvlab.compute import Kernels, PagedAttention
 from kvlab.errors import InvariantBroken, UsageError
-from kvlab.memory import BlockManager, HitRate
+from kvlab.memory import BlockManager, HitRate, Tier
 
 from .admission import Limits
 from .desk import Desk
@@ -30,6 +30,7 @@ from .reuse import Prefix, Reuse, index_for
 from .scheduler import Scheduler
 from .stores import PagedStore
 from .submission import Submissions
+from .tiering import attach
 
 
 class Engine(Submissions):
@@ -40,9 +41,11 @@ class Engine(Submissions):
     same size, else `UsageError`; attention: for `paged_attention`; kernels: Triton kernels for writing and decoding
     (`Kernels`); all may be a learner's. prefix: finds prompts that were computed before: "hash" or "radix", an index
     over the manager's pool, or what makes one (`PrefixCache`, a learner's own); by default nothing is looked for.
-    host_blocks: blocks in the host's memory, where requests may be swapped to. watermark, policies: see `Scheduler`,
-    which decides who runs and who must leave when no block is free. order: who of those who wait goes next, by default
-    who came first. checked: `check()` runs after every step, and what is found is compared with what was written.
+    tiers: where what an index finds is kept beyond the pool, the nearest first (`HostTier`, `DiskTier`); they are this
+    engine's until `close`. host_blocks: blocks in the host's memory, where requests may be swapped to. watermark,
+    policies: see `Scheduler`, which decides who runs and who must leave when no block is free. order: who of those who
+    wait goes next, by default who came first. checked: `check()` runs after every step, and what is found is compared
+    with what was written.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Engine(Submissions):
         host_blocks: int = 0,
         watermark: float = 0.01,
         policies: Policies = USUAL,
+        tiers: Sequence[Tier] = (),
     ) -> None:
         self.manager = _manager(manager, num_blocks, block_size)
         self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
@@ -81,6 +85,7 @@ class Engine(Submissions):
         self._line = Line(self.scheduler)
         self._desk = Desk(Limits(self.manager.pool.num_free, block_size, self.paged.max_positions), self.paged)
         self._placement = Placement(self.manager, self.paged, host_blocks)
+        self._tiers = attach(tiers, self.paged, self._reuse, self._placement)
         self._decided: Outcome | None = None
         self._in_step = False
 
@@ -156,6 +161,14 @@ class Engine(Submissions):
         if not self._in_step:  # a step frees at its end
             self._line.retire()
 
+    def close(self) -> None:
+        """Let the tiers finish what is under way, and keep there what a later engine can use. Twice is once.
+
+        Requests can still be served afterwards, but without tiers. An engine that has none need not be closed.
+        """
+        if self._tiers is not None:
+            self._tiers.close()
+
     def stats(self) -> Stats:
         """What it is doing, and has done; see also `kvlab.serve.metrics.prometheus`."""
         scheduler, pool, host = self.scheduler, self.manager.pool, self.store.swapper
@@ -181,6 +194,7 @@ class Engine(Submissions):
             prefix_hits=self.hits.found,
             planning_seconds=self.planning_seconds,
             step_seconds=self.step_seconds,
+            tiers=self._tiers.stats() if self._tiers is not None else (),
         )
 
     def check(self) -> None:

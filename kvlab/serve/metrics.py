@@ -5,6 +5,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class TierStats(NamedTuple):
+    """What one tier of an engine holds, and has done, in blocks; tokens: of admitted requests, which it gave.
+
+    failed: stores and loads that failed, after which the block is computed. dropped: blocks that there was no way to
+    store, since the tier was full of blocks in use or too slow. error: what the last failure said.
+    """
+
+    name: str
+    blocks: int
+    held: int
+    stored: int = 0
+    loaded: int = 0
+    failed: int = 0
+    dropped: int = 0
+    tokens: int = 0
+    error: str = ""
+
+
 class Stats(NamedTuple):
     """What an engine is doing, and has done since it was made. `Engine.stats()` gives it.
 
@@ -13,7 +31,7 @@ class Stats(NamedTuple):
     computed_tokens: run so far, of which generated_tokens were sampled. finished, aborted: requests. preemptions: how
     often a request had to leave, of which swaps went to the host; recomputed_tokens were dropped with their blocks.
     prefix_queries, prefix_hits: prompt tokens looked up in the prefix index and found there. planning_seconds,
-    step_seconds: spent.
+    step_seconds: spent. tiers: each tier's `TierStats`, the nearest first.
     """
 
     running: int = 0
@@ -36,6 +54,7 @@ class Stats(NamedTuple):
     prefix_hits: int = 0
     planning_seconds: float = 0.0
     step_seconds: float = 0.0
+    tiers: tuple[TierStats, ...] = ()
 
 
 HELP = {
@@ -60,6 +79,15 @@ HELP = {
     "planning_seconds": "Time spent deciding.",
     "step_seconds": "Time spent in steps.",
 }
+TIER_HELP = {
+    "blocks": "Blocks that the tier has room for.",
+    "held": "Blocks that can be found there.",
+    "stored": "Blocks stored.",
+    "loaded": "Blocks loaded.",
+    "failed": "Stores and loads that failed.",
+    "dropped": "Blocks that it could not take.",
+    "tokens": "Prompt tokens that it gave.",
+}
 NOW = {"running", "waiting", "swapped", "blocks", "blocks_free", "blocks_cached", "host_blocks", "host_blocks_free"}
 
 
@@ -67,7 +95,17 @@ def prometheus(stats: Stats, prefix: str = "kvlab") -> str:
     """`stats` in Prometheus's text exposition format, version 0.0.4: help, type and value of each metric."""
     lines = []
     for name, value in stats._asdict().items():
+        if name == "tiers":
+            continue
         metric = f"{prefix}_{name}" if name in NOW else f"{prefix}_{name}_total"
         kind = "gauge" if name in NOW else "counter"
         lines += [f"# HELP {metric} {HELP[name]}", f"# TYPE {metric} {kind}", f"{metric} {value!r}"]
+    for name, text in TIER_HELP.items() if stats.tiers else ():
+        gauge = name in ("blocks", "held")
+        metric = f"{prefix}_tier_{name}" if gauge else f"{prefix}_tier_{name}_total"
+        lines += [f"# HELP {metric} {text}", f"# TYPE {metric} {'gauge' if gauge else 'counter'}"]
+        lines += [
+            f'{metric}{{level="{level}",tier="{tier.name}"}} {getattr(tier, name)}'
+            for level, tier in enumerate(stats.tiers)
+        ]
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from .batch import Batch, Row, flatten
 from .hf import PagedModel
 from .plan import Plan
 from .request import Generation
+from .tiering import Tiering
 
 Ran = list[tuple[Generation, int]]
 """Who runs how many tokens."""
@@ -20,6 +21,7 @@ class Placement:
 
     def __init__(self, manager: BlockManager, paged: PagedModel, host_blocks: int = 0) -> None:
         self.manager, self.paged = manager, paged
+        self.tiers: Tiering | None = None
         self.host = HostCache(paged.cache, host_blocks) if host_blocks else None
 
     def place(self, plan: Plan, checked: bool = False) -> tuple[Batch, Ran]:
@@ -38,7 +40,12 @@ class Placement:
         return flatten(rows, self.manager.block_size, self.paged.device), [row[:2] for row in found]
 
     def copy(self, plan: Plan) -> None:
-        """Make the copies that are due, those of one kind for all sequences at once, before anything is written."""
+        """Make the copies that are due, those of one kind for all sequences at once, before anything is written.
+
+        What comes from tiers first: it goes to blocks that were just taken, and others may be copies of these.
+        """
+        if self.tiers is not None:
+            self.tiers.copy_in()
         if self.host is not None:
             self.host.copy_out(plan.swap_out)
             self.host.copy_in(plan.swap_in)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from kvlab.errors import KVLabError
 from kvlab.memory.swap import Pairs
 
 from .policies import Job
+
+
+class StillLoading(KVLabError):
+    """A job's beginning is on its way from a tier. Nothing was taken (I13); `wait` returns when it is there."""
+
+    def __init__(self, num_blocks: int, wait: Callable[[], None]) -> None:
+        super().__init__(f"{num_blocks} blocks are still being loaded")
+        self.num_blocks, self.wait = num_blocks, wait
+
+    def __reduce__(self):
+        return type(self), (self.num_blocks, self.wait)
 
 
 class Chunk(NamedTuple):
@@ -64,7 +76,10 @@ class Store(Protocol):
         ...
 
     def admit(self, job: Job, spare: int) -> int:
-        """Room for all of `job.length` tokens, while `spare` blocks stay free. Returns how many are there already."""
+        """Room for all of `job.length` tokens, while `spare` blocks stay free. Returns how many are there already.
+
+        `StillLoading`, if some of them will be there soon.
+        """
         ...
 
     def found(self, job: Job) -> int:

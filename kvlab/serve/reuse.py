@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from weakref import WeakKeyDictionary
 
 from kvlab.errors import InvariantBroken, UsageError
@@ -16,8 +16,10 @@ from kvlab.memory import (
     chain_sha256,
     make_index,
 )
+from kvlab.memory.tier_stack import Load
 
 from .request import Generation
+from .tiering import Tiering
 
 Prefix = str | PrefixIndex | Callable[[BlockPool, int], PrefixIndex]
 """An index by name, an index, or what makes one from a pool and a block size."""
@@ -47,6 +49,8 @@ class Reuse:
 
     def __init__(self, index: PrefixIndex | None, manager: BlockManager, checked: bool = False) -> None:
         self.index, self.manager, self.checked, self.hits = index, manager, checked, HitRate()
+        self.tiers: Tiering | None = None
+        """Where a match goes on, and what is published is stored; set by the engine that has them."""
         self._said: WeakKeyDictionary[Generation, History] = WeakKeyDictionary()
         self._filed: WeakKeyDictionary[Generation, int] = WeakKeyDictionary()  # how many of its blocks are published
         self._text: dict[int, object] = {}  # if checked: the key of what was written to each block, None for a part
@@ -55,15 +59,36 @@ class Reuse:
         """How many of its tokens are there already."""
         return self.match(generation).num_tokens
 
-    def entered(self, generation: Generation, found: int) -> None:
-        """It was admitted with `found` of its tokens, which need not be computed.
+    def loaded(self, generation: Generation, found: int) -> list[Load]:
+        """Blocks out of the tiers that go on where the `found` blocks of its match end, all but the last token (I7).
 
-        What a request that had to leave finds of its own is not counted as shared (F7).
+        `StillLoading`, until those that are on their way are there.
+        """
+        if self.tiers is None:
+            return []
+        said = self._history(generation)
+        last = (len(said) - 1) // self.manager.block_size
+        return self.tiers.further(generation, self._keys(said)[found + 1 : last + 1])
+
+    def entered(self, generation: Generation, found: int, loads: Iterable[Load] = ()) -> None:
+        """It was admitted with `found` blocks of its beginning in the pool, and those of `loads` to be copied there.
+
+        Neither need be computed. What was loaded is published with the first tokens that are computed, since it is
+        written by then (I8). What a request that had to leave finds of its own is not counted as shared (F7).
         """
         if self.index is None:
             return
-        self.hits.record(len(generation.prompt), found, again=generation in self._filed or bool(generation.tokens))
-        self._filed[generation] = found // self.manager.block_size
+        loads, table = list(loads), self.manager.table(generation.id)
+        if self.tiers is not None:
+            self.tiers.entered(generation, table[found : found + len(loads)], loads)
+        tokens = (found + len(loads)) * self.manager.block_size
+        self.hits.record(len(generation.prompt), tokens, again=generation in self._filed or bool(generation.tokens))
+        self._filed[generation] = found
+
+    def left(self, job_id: Hashable) -> None:
+        """Its blocks are given back: what was to be copied to them stays away."""
+        if self.tiers is not None:
+            self.tiers.left(job_id)
 
     def publish(self, generations: Iterable[Generation]) -> None:
         """Let others find the blocks that these have filled, now that they are written (I8). It can be repeated."""
@@ -80,17 +105,27 @@ class Reuse:
             start, stop = (count - len(generation.prompt) for count in (len(said), generation.computed))
             said.extend(generation.tokens[start:stop])
         if self.checked:
-            keys = said.keys(self.manager.block_size, chain_sha256)[1 : full + 1]
+            keys = self._keys(said)[1 : full + 1]
             self._text.update(zip(table, [*keys, *[None] * (len(table) - full)], strict=True))
         others = self.index.publish(said, table[:full], generation.tag)  # type: ignore[union-attr]
         if others:
             self.manager.remap(generation.id, others)
+        if self.tiers is not None:
+            new = range(self._filed.get(generation, 0), full)
+            table, keys = self.manager.table(generation.id), self._keys(said)
+            self.tiers.store({keys[position + 1]: table[position] for position in new})
         self._filed[generation] = full
 
     def check(self) -> None:
-        """Walk the index."""
+        """Walk the index and the tiers."""
         if self.index is not None:
             self.index.check()
+        if self.tiers is not None:
+            self.tiers.check()
+
+    def _keys(self, said: History) -> list[Hashable]:
+        """By content alone, whatever the index files its blocks under: tiers outlive it."""
+        return said.keys(self.manager.block_size, chain_sha256)
 
     def _history(self, generation: Generation) -> History:
         if generation not in self._said:
@@ -109,7 +144,7 @@ class Reuse:
                 "I7", f"{len(blocks)} blocks and {tokens} tokens are found for a prompt of {len(said)}"
             )
         if self.checked:
-            keys = said.keys(self.manager.block_size, chain_sha256)[1:]
+            keys = self._keys(said)[1:]
             wrong = [block for block, key in zip(blocks, keys, strict=False) if self._text.get(block) != key]
             if wrong:
                 raise InvariantBroken(

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from kvlab.errors import InvariantBroken, KVLabError, OutOfBlocks, UsageError
 
-from .plan import Chunk, Plan, Store
+from .plan import Chunk, Plan, StillLoading, Store
 from .policies import USUAL, Policies
 from .roster import Roster
 
@@ -121,6 +121,11 @@ class Scheduler(Roster):
             queue = list(self.waiting)
             try:
                 left -= self._start(plan, job, left) if back is None else self._bring_back(plan, back)
+            except StillLoading as loading:
+                if self.num_running:
+                    return  # they go on meanwhile
+                loading.wait()
+                continue
             except OutOfBlocks as error:
                 if not self.num_running:
                     self._refuse(job, error)

@@ -37,9 +37,11 @@ class PagedStore:
     def admit(self, job: Job, spare: int) -> int:
         """Blocks for all of the job's tokens, while `spare` stay free. Returns how many are there already.
 
-        What is found and lies free must be taken like any other block (F2).
+        What is found and lies free must be taken like any other block (F2). What a tier has is loaded before: until it
+        is there, `StillLoading`.
         """
         found = self.reuse.match(job).blocks if self.reuse is not None else []
+        loads = self.reuse.loaded(job, len(found)) if self.reuse is not None else []
         held = sum(self.manager.pool.ref_count(block) > 0 for block in found)
         needed = blocks_needed(job.length, self.block_size) - held + spare
         if needed > self.num_free:
@@ -49,8 +51,8 @@ class PagedStore:
         else:
             self.manager.admit(job.id, job.length)
         if self.reuse is not None:
-            self.reuse.entered(job, len(found) * self.block_size)
-        return len(found) * self.block_size
+            self.reuse.entered(job, len(found), loads)
+        return (len(found) + len(loads)) * self.block_size
 
     def found(self, job: Job) -> int:
         """How many tokens of a job that waits are there already."""
@@ -90,6 +92,8 @@ class PagedStore:
     def free(self, job_id: Hashable) -> None:
         """Give back all blocks of a job."""
         self.manager.free(job_id)
+        if self.reuse is not None:
+            self.reuse.left(job_id)
         self._appended.pop(job_id, None)
 
     def swap_out(self, ids: Collection[Hashable]) -> Pairs:

@@ -18,7 +18,7 @@ from kvlab.serve.costmodel import (
     preemption_costs,
     step_cost,
 )
-from kvlab.serve.metrics import HELP, NOW, Stats, prometheus
+from kvlab.serve.metrics import HELP, NOW, Stats, TierStats, prometheus
 from kvlab.serve.policies import Cheaper
 
 numbers = st.integers(0, 10**9)
@@ -92,9 +92,13 @@ def test_the_size_of_a_model_follows_from_its_shape():
 def test_stats_are_told_in_prometheus_text_each_with_its_help_and_kind():
     stats = Stats(running=3, steps=10**17 + 1, step_seconds=0.1)
     lines = prometheus(stats).splitlines()
-    assert len(lines) == 3 * len(Stats._fields) and set(HELP) == set(Stats._fields) > NOW
+    assert len(lines) == 3 * len(HELP) and {*HELP, "tiers"} == set(Stats._fields) > NOW
     at = lines.index("# TYPE kvlab_running gauge")
     assert lines[at - 1].startswith("# HELP kvlab_running ") and lines[at + 1] == "kvlab_running 3"
     assert "kvlab_steps_total 100000000000000001" in lines and "# TYPE kvlab_steps_total counter" in lines
     assert float(next(line for line in lines if line.startswith("kvlab_step_seconds_total")).split()[1]) == 0.1
+    tiers = TierStats("host", 9, 4, stored=5), TierStats("disk", 90, 7, loaded=2)
+    text = prometheus(stats._replace(tiers=tiers))
+    assert '# TYPE kvlab_tier_stored_total counter\nkvlab_tier_stored_total{level="0",tier="host"} 5\n' in text
+    assert 'kvlab_tier_held{level="1",tier="disk"} 7\n' in text
     assert prometheus(stats, "other").startswith("# HELP other_running") and prometheus(stats).endswith("\n")
