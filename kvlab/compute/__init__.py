@@ -13,6 +13,7 @@ from .merge import merge_partials
 from .plan import AttentionPlan
 from .scales import LayerScales, Scales, calibrate
 from .swap import HostCache
+from .virtual import VirtualKV, contiguous_attention
 
 __all__ = [
     "AttentionPlan",
@@ -25,12 +26,14 @@ __all__ = [
     "PagedAttention",
     "PagedCache",
     "Scales",
+    "VirtualKV",
     "attend_absorbed",
     "attend_blockwise",
     "attend_fp8",
     "attend_latents",
     "calibrate",
     "choose_backend",
+    "contiguous_attention",
     "copy_blocks",
     "dequantize_fp8",
     "gather_kv",

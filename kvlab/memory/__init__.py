@@ -62,6 +62,7 @@ from .tier_policy import EVICTIONS
 from .tier_stack import TierStack
 from .tiers import BlockLayout, HostTier, Tier
 from .virtual import VirtualCache
+from .virtual_replay import PAGES, Moment, Pages, replay_virtual, virtual_table, watch
 from .waste import Waste, arena_waste, request_waste, waste_kinds
 from .window import gone_blocks, release_window, window_blocks
 from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
@@ -77,7 +78,9 @@ __all__ = [
     "LESSON_SEED",
     "LLAMA_3_8B",
     "MAX_ANSWER",
+    "Moment",
     "POLICIES",
+    "PAGES",
     "PRESETS",
     "SETTINGS",
     "WEIGHT_BYTES",
@@ -102,6 +105,7 @@ __all__ = [
     "PrefixCache",
     "PrefixIndex",
     "PrefixReplay",
+    "Pages",
     "PublishedRow",
     "RadixCache",
     "RadixNode",
@@ -164,6 +168,7 @@ __all__ = [
     "replay_parents",
     "replay_prefixes",
     "replay_samples",
+    "replay_virtual",
     "request_waste",
     "reserve",
     "round_up_to_block",
@@ -177,8 +182,10 @@ __all__ = [
     "token_bytes",
     "tokens_that_fit",
     "tree_of_thoughts",
+    "virtual_table",
     "virtual_waste",
     "waste_kinds",
+    "watch",
     "window_blocks",
     "window_tokens",
 ]

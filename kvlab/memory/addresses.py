@@ -29,6 +29,9 @@ class Addresses(Protocol):
     def check(self, pages: Sequence[int]) -> None:
         """Measure that range i has its first `pages[i]` pages and no other; `InvariantBroken` if not."""
 
+    def resident_bytes(self) -> int:
+        """Bytes of physical memory behind all of these addresses, as measured."""
+
     def close(self) -> None:
         """Give up the addresses, none of which has a page."""
 
@@ -65,11 +68,11 @@ def address_ranges(shape: KVShape, sliced: bool = False) -> list[int]:
 
 
 def virtual_waste(token_bytes: Sequence[int], page_bytes: int, requests: int = 1) -> float:
-    """Bytes that `requests` requests of any length waste in the last pages of their ranges, on average.
+    """Bytes that `requests` requests waste in the last pages of their ranges, on average over all lengths.
 
     Half a page less half a token for each range of each request: where a page holds whole tokens, its last one is as
     often empty but for 1 token as full, so (page - token) / 2. In general the end of a range can lie at any multiple
-    of the greatest common divisor of both sizes.
+    of the greatest common divisor of both sizes. Requests shorter than a page waste what it has beyond them.
     """
     if page_bytes < 1 or requests < 0 or not token_bytes or min(token_bytes) < 1:
         raise UsageError(

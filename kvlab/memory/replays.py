@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import NamedTuple
 
-from kvlab.errors import OutOfBlocks, OutOfMemory, UsageError
+from kvlab.errors import OutOfMemory, UsageError
 
 from .buddy import BuddyArena
 from .contiguous import Arena
 from .manager import BlockManager
+from .ondemand import Replay, replay_on_demand
 from .policies import reserve
 from .protocols import Allocator
 from .published import block_size_of
 from .waste import Waste
 from .workload import Request, Trace
-
-
-class Replay(NamedTuple):
-    """What a replay saw, averaged over its decode steps."""
-
-    waste: Waste
-    """Shares of the memory, which add up to 1."""
-    running: float
-    """Requests that decode together."""
-    refused_though_free: float
-    """Share of the steps in which the head of the queue was refused although enough slots were free in total."""
-    preemptions: int
-    """How often a request lost its blocks to an older one and had to begin again."""
-    steps: int
-    """Decode steps; 0, like the averages, if nobody ever had to wait."""
 
 
 def replay(
@@ -54,7 +39,8 @@ def replay(
     """
     block_size = block_size_of(policy)
     if block_size is not None:
-        return _Paged(trace, capacity, block_size).run()
+        manager = BlockManager(capacity // block_size, block_size)
+        return replay_on_demand(trace, capacity, manager, f"{manager.pool.num_blocks} blocks")
     queue: deque[tuple[Request, int]] = deque()
     for request in trace:
         queue.append((request, reserve(policy, request.prompt, request.answer, context, max_answer)))
@@ -109,61 +95,3 @@ def _picture(running: list[tuple[int, int, Request]], now: int, steps: int, capa
         later += left
         held += steps * request.total - left
     return Waste(held, later, steps * (capacity - free) - held - later, external=steps * free)
-
-
-class _Paged:
-    """A replay with a block manager, one step at a time since a step may preempt."""
-
-    def __init__(self, trace: Trace, capacity: int, block_size: int) -> None:
-        self.capacity, self.manager = capacity, BlockManager(capacity // block_size, block_size)
-        self.queue = deque((number, request, 0) for number, request in enumerate(trace))  # (id, request, generated)
-        self.running: dict[int, tuple[Request, int]] = {}  # id -> (request, generated), the oldest first
-        self.preemptions = 0
-
-    def run(self) -> Replay:
-        steps, seats, total = 0, 0, Waste()
-        while self._admit():
-            steps, seats, total = steps + 1, seats + len(self.running), total + self.manager.waste()
-            for number in list(self.running):
-                self._decode(number)
-        lost = Waste(internal=steps * (self.capacity - self.manager.waste().capacity))  # no whole block fits there
-        shares = (total + lost).scaled(1 / max(steps, 1) / self.capacity)
-        return Replay(shares, seats / max(steps, 1), 0.0, self.preemptions, steps)
-
-    def _admit(self) -> bool:
-        """Admit from the head of the queue as long as it fits; False if the queue is empty then."""
-        while self.queue:
-            number, request, generated = self.queue[0]
-            try:
-                self.manager.admit(number, request.prompt + generated)
-            except OutOfBlocks as error:
-                if not self.running:
-                    raise UsageError(f"a request of {error.needed} blocks never fits in {error.free}") from None
-                return True
-            self.queue.popleft()
-            self.running[number] = request, generated
-        return False
-
-    def _decode(self, number: int) -> None:
-        """One token more for `number`, unless it is preempted before its turn comes."""
-        while number in self.running:
-            try:
-                self.manager.append(number)
-            except OutOfBlocks:
-                if len(self.running) == 1:  # to preempt itself would only bring it back here, for ever
-                    raise UsageError(f"a request outgrew all {self.manager.pool.num_blocks} blocks") from None
-                self._preempt_newest()
-                continue
-            request, generated = self.running[number]
-            if generated + 1 < request.answer:
-                self.running[number] = request, generated + 1
-            else:
-                del self.running[number]
-                self.manager.free(number)
-            return
-
-    def _preempt_newest(self) -> None:
-        number, (request, generated) = self.running.popitem()
-        self.manager.free(number)
-        self.queue.appendleft((number, request, generated))
-        self.preemptions += 1

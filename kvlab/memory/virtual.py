@@ -18,15 +18,18 @@ from kvlab.errors import InvariantBroken, OutOfPages, UsageError
 from .addresses import Addresses, Backing, Span, pages_needed
 from .waste import Waste
 
+NO_BACKING = "this cache keeps accounts only: it was made without a backing"
+
 
 class _Reserved:
     """The addresses of one request, its tokens, the pages they need in all, and the pages mapped in each range."""
 
-    __slots__ = ("addresses", "max_tokens", "num_tokens", "pages", "used")
+    __slots__ = ("addresses", "fits", "max_tokens", "num_tokens", "pages", "used")
 
     def __init__(self, max_tokens: int, ranges: int, addresses: Addresses | None) -> None:
         self.max_tokens, self.addresses = max_tokens, addresses
         self.num_tokens, self.used, self.pages = 0, 0, [0] * ranges
+        self.fits = 0  # so many tokens need no page more than these do
 
 
 class VirtualCache:
@@ -74,6 +77,11 @@ class VirtualCache:
         return iter(self._requests)
 
     @property
+    def is_backed(self) -> bool:
+        """Whether there is real memory behind the accounts."""
+        return self._backing is not None
+
+    @property
     def num_used(self) -> int:
         """Pages in which tokens lie."""
         return self._used
@@ -94,6 +102,13 @@ class VirtualCache:
         reserved = (*self._requests.values(), *self._idle)
         return sum(sum(self._range_bytes(one.max_tokens)) for one in reserved)
 
+    def resident_bytes(self) -> int:
+        """Bytes of physical memory behind all addresses, as measured and not as counted. No backing: `UsageError`."""
+        if self._backing is None:
+            raise UsageError(NO_BACKING)
+        reserved = (*self._requests.values(), *self._idle)
+        return sum(one.addresses.resident_bytes() for one in reserved if one.addresses)
+
     def num_tokens(self, request: Hashable) -> int:
         """Tokens of `request` that are there."""
         return self._find(request).num_tokens
@@ -106,7 +121,7 @@ class VirtualCache:
         """The real addresses of `request`, as its backing made them. Without a backing: `UsageError`."""
         addresses = self._find(request).addresses
         if addresses is None:
-            raise UsageError("this cache keeps accounts only: it was made without a backing")
+            raise UsageError(NO_BACKING)
         return addresses
 
     def reserve(self, request: Hashable, max_tokens: int) -> None:
@@ -127,6 +142,10 @@ class VirtualCache:
         addresses = self._backing(self._range_bytes(max_tokens), self.page_bytes) if self._backing else None
         self._requests[request] = _Reserved(max_tokens, len(self.token_bytes), addresses)
 
+    def missing(self, request: Hashable, num_tokens: int) -> int:
+        """Pages that `request` needs beyond those in which its tokens lie, to hold `num_tokens` tokens in all."""
+        return sum(self._needed(num_tokens)) - self._find(request).used
+
     def grow(self, request: Hashable, num_tokens: int) -> int:
         """From now on `request` holds `num_tokens` tokens in all. Returns the pages newly mapped, in all its ranges.
 
@@ -134,12 +153,14 @@ class VirtualCache:
         than addresses were reserved for, or fewer than there are: `UsageError`.
         """
         one, num_tokens = self._find(request), index(num_tokens)
+        if one.num_tokens <= num_tokens <= min(one.fits, one.max_tokens):  # nearly every decode step
+            one.num_tokens = num_tokens
+            return 0
         if not one.num_tokens <= num_tokens <= one.max_tokens:
             raise UsageError(
                 f"request {request!r} can grow from {one.num_tokens} to {one.max_tokens} tokens, not to {num_tokens}"
             )
-        needed = self._needed(num_tokens)
-        more = sum(needed) - one.used
+        needed, more = self._needed(num_tokens), self.missing(request, num_tokens)
         if more > self.num_free:
             raise OutOfPages(more, self.num_free)
         spans = [(i, have, need) for i, (have, need) in enumerate(zip(one.pages, needed, strict=True)) if need > have]
@@ -152,6 +173,7 @@ class VirtualCache:
         for i, _, stop in spans:
             one.pages[i] = stop
         one.num_tokens, one.used = num_tokens, one.used + more
+        one.fits = min(pages * self.page_bytes // width for pages, width in zip(needed, self.token_bytes, strict=True))
         self._used, self._mapped = self._used + more, self._mapped + mapped
         return mapped
 
@@ -160,7 +182,7 @@ class VirtualCache:
         one = self._find(request)
         del self._requests[request]
         used = one.used
-        self._used, one.num_tokens, one.used = self._used - used, 0, 0
+        self._used, one.num_tokens, one.used, one.fits = self._used - used, 0, 0, 0
         self._idle.append(one)
         if self.keep:
             self._close_empty()
@@ -226,6 +248,8 @@ class VirtualCache:
         for one in (*self._idle, *self._requests.values()):
             if count <= 0:
                 break
+            if one is not growing and sum(one.pages) == one.used:
+                continue
             keep = needed if one is growing else self._needed(one.num_tokens)
             spans = []
             for i, (have, need) in enumerate(zip(one.pages, keep, strict=True)):
