@@ -140,6 +140,8 @@ def check_scale(scale: Tensor | float | None, kv_heads: int, pool: Tensor) -> tu
     if not isinstance(scale, Tensor):
         require(scale > 0, f"a scale lies above 0, not at {scale}")
         return float(scale), None
+    heads = scale.dim() < 2
+    require(heads, "the kernels take a scale for all or one a KV head; one for each token and head is PyTorch's to do")
     fits = scale.numel() in (1, kv_heads) and scale.dtype is torch.float32 and scale.is_contiguous()
     says = f"a tensor of scales holds 1 or {kv_heads} float32 in one piece: not {tuple(scale.shape)} {scale.dtype}"
     require(fits, says)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from kvlab.errors import UsageError
 
+from .float8 import as_bytes, is_float8, widen
+from .folding import fold_key_scale, fold_value_scale
 from .plan import AttentionPlan, Group
+from .scales import Scale, is_pool
 
 
 def paged_attention(
-    query: Tensor,
-    key_pool: Tensor,
-    value_pool: Tensor,
-    block_tables: Tensor,
-    query_start: Tensor,
-    context_lengths: Tensor,
-    *,
-    scale: float | None = None,
-    window: int | None = None,
-    softcap: float | None = None,
-    sinks: Tensor | None = None,
-    return_lse: bool = False,
-    plan: AttentionPlan | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+    query: Tensor, key_pool: Tensor, value_pool: Tensor, block_tables: Tensor, query_start: Tensor,
+    context_lengths: Tensor, *, scale: float | None = None, window: int | None = None, softcap: float | None = None,
+    sinks: Tensor | None = None, return_lse: bool = False, plan: AttentionPlan | None = None,
+    key_scale: Scale | None = None, value_scale: Scale | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:  # fmt: skip
     """Causal attention of a flattened batch: prefill, chunks of a prefill and decode rows side by side.
 
     query: `[num_tokens, heads, head_dim]`, sequences back to back; the tokens of sequence s are rows `query_start[s]`
@@ -36,6 +32,7 @@ def paged_attention(
     scale: default `head_dim ** -0.5`. window: a token sees itself and the `window - 1` before it. softcap: scores
     become `softcap * tanh(score / softcap)` (Gemma 2). sinks: `[heads]`, a score more in each softmax's sum
     (GPT-OSS). plan: of this very batch, made once for all layers; the three integer tensors are not looked at then.
+    key_scale, value_scale: what the numbers of float8 pools are multiplied by; see `kvlab.compute.folding`.
 
     Returns `[num_tokens, heads, value_dim]`, and with `return_lse` also the log of each softmax's sum (the sink's
     share included), `[num_tokens, heads]` fp32. A row that sees no key gives 0 and -inf (or the sink alone). Padding
@@ -47,14 +44,23 @@ def paged_attention(
         _refuse_shapes(query, key_pool, value_pool, sinks)
         plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
         _refuse_unknown_blocks(plan, window, key_pool.shape[0])
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
-    output, lse = _attend(query, (key_pool, value_pool), plan.groups(window), scale, softcap, sinks, return_lse)
+    query, scale = fold_key_scale(query, key_pool, key_scale, scale)
+    pages = Pages(key_pool, key_scale), Pages(value_pool, value_scale)
+    output, lse = _attend(query, pages, plan.groups(window), scale, softcap, sinks, return_lse)
+    output = fold_value_scale(output, value_pool, value_scale)
     return output if lse is None else (output, lse)
+
+
+class Pages(NamedTuple):
+    """A pool, and what scales its numbers. Only a pool of scales is looked at, where keys or values are gathered."""
+
+    pool: Tensor
+    scale: Scale | None = None
 
 
 def _attend(
     query: Tensor,
-    pools: tuple[Tensor, Tensor],
+    pages: tuple[Pages, Pages],
     groups: list[Group],
     scale: float,
     softcap: float | None,
@@ -64,14 +70,17 @@ def _attend(
     """Each group on its own, by torch's kernel where it can do what is asked, else in plain steps."""
     if softcap is not None and not softcap > 0:
         raise UsageError(f"a soft cap lies above 0, not at {softcap}; None is for none")
-    output = query.new_empty(len(query), query.shape[1], pools[1].shape[-1])
+    output = query.new_empty(len(query), query.shape[1], pages[1].pool.shape[-1])
     lse = query.new_empty(query.shape[:2], dtype=torch.float32) if return_lse else None
+    fused = softcap is None and sinks is None and not return_lse
+    # codes go to 448: their products with queries may sum to more than float16 has, which torch's kernel takes care of
+    wide = query if fused or not is_float8(pages[0].pool) else query.float()
     for group in groups:
-        key, value = (gather_group(pool, group) for pool in pools)
-        if softcap is None and sinks is None and not return_lse:
-            found, found_lse = _fused(_queries(query, group), key, value, group, scale), None
+        key, value = (gather_group(*each, group, wide.dtype) for each in pages)
+        if fused:
+            found, found_lse = _fused(_queries(wide, group), key, value, group, scale), None
         else:
-            found, found_lse = _spelled_out(_queries(query, group), key, value, group, scale, softcap, sinks)
+            found, found_lse = _spelled_out(_queries(wide, group), key, value, group, scale, softcap, sinks)
         _put(output, found, group)
         if lse is not None and found_lse is not None:
             _put(lse, found_lse, group)
@@ -128,16 +137,29 @@ def _refuse_unknown_blocks(plan: AttentionPlan, window: int | None, num_blocks: 
             )
 
 
-def gather_group(pool: Tensor, group: Group) -> Tensor:
-    """A group's keys or values, `[sequences, keys, kv_heads, dim]`: a copy, with 0 wherever no token lies (I6)."""
-    pages = pool.view(pool.shape[0], -1).index_select(0, group.blocks)
-    if group.stale is not None:  # zeros, since a masked weight of 0 times NaN is still NaN
-        pages.view(group.sequences * group.keys, -1).index_fill_(0, group.stale, 0.0)
-    return pages.view(group.sequences, group.keys, *pool.shape[2:])
+def gather_group(pool: Tensor, scale: Scale | None, group: Group, dtype: torch.dtype) -> Tensor:
+    """A group's keys or values, `[sequences, keys, kv_heads, dim]`: a copy, with 0 wherever no token lies (I6).
+
+    float8 is gathered as bytes, and made `dtype` then; any other pool keeps its type.
+    """
+    pages = _pages(pool, group)
+    if is_float8(pool):
+        pages = widen(pages, dtype)
+        if is_pool(scale):
+            pages *= _pages(scale, group).unsqueeze(-1)
+    return pages
+
+
+def _pages(pool: Tensor, group: Group) -> Tensor:
+    """The rows of a pool, `[sequences, keys, ...]`, and zeros, since a masked weight of 0 times NaN is still NaN."""
+    pages = as_bytes(pool).view(pool.shape[0], -1).index_select(0, group.blocks)
+    if group.stale is not None:
+        pages.view(group.sequences * group.keys, -1).index_fill_(0, group.stale, 0)
+    return pages.view(pool.dtype).view(group.sequences, group.keys, *pool.shape[2:])
 
 
 def _put(output: Tensor, found: Tensor, group: Group) -> None:
-    found = found.flatten(0, 1)
+    found = found.flatten(0, 1).to(output.dtype)
     if group.span:
         output[group.span] = found
         return

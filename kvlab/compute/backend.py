@@ -33,6 +33,8 @@ class PagedAttention(Protocol):
         softcap: float | None = None,
         sinks: Tensor | None = None,
         plan: AttentionPlan | None = None,
+        key_scale: Tensor | float | None = None,
+        value_scale: Tensor | float | None = None,
     ) -> Tensor: ...
 
 
@@ -121,6 +123,19 @@ def _no_interpreter(device: torch.device) -> str | None:
     if checks.is_interpreted(paged_decode.paged_decode_kernel):
         return None
     return f"{objection.split(';')[0]}, or TRITON_INTERPRET=1 before Triton is first imported"
+
+
+def float8_objection(dtype: torch.dtype, device: torch.device, capability: tuple[int, int] | None = None) -> str | None:
+    """Why compiled kernels cannot read or write pools of `dtype` on this GPU, or None; PyTorch's code can.
+
+    capability: the GPU's, which is asked for if it is None.
+    """
+    if dtype is not torch.float8_e4m3fn or device.type != "cuda":
+        return None
+    found = capability or torch.cuda.get_device_capability(device)
+    if found >= (8, 9):
+        return None
+    return f'"fp8" needs compute capability 8.9 there, this GPU has {found[0]}.{found[1]}, and "fp8_e5m2" would run'
 
 
 def _load_triton() -> PagedAttention:

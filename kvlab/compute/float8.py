@@ -10,8 +10,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kvlab.errors import UsageError
+
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0}
 """The float8 types that pools may have, and the largest number of each."""
+
+KV_DTYPES = {"auto": None, "fp8": torch.float8_e4m3fn, "fp8_e5m2": torch.float8_e5m2}
+"""What `kv_dtype=` may be, and the type of the pools: None is the type of what is written to them."""
+
+
+def pool_dtype(kv_dtype: str) -> torch.dtype | None:
+    """The type that `kv_dtype` names. An unknown name raises `UsageError`."""
+    if kv_dtype not in KV_DTYPES:
+        raise UsageError(f'keys and values can be kept as {", ".join(KV_DTYPES)}, not as "{kv_dtype}"')
+    return KV_DTYPES[kv_dtype]
 
 
 def is_float8(tensor: Tensor) -> bool:

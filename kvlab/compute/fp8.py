@@ -35,14 +35,26 @@ def quantize_fp8(x: Tensor, scale: Tensor | float = 1.0, dtype: torch.dtype = FP
     """
     if dtype not in LARGEST:
         raise UsageError(f"{dtype} is none of the float8 types that pools may have: {', '.join(map(str, LARGEST))}")
-    divided = x.float() / _beside(x, scale)
-    return divided.clamp_(-LARGEST[dtype], LARGEST[dtype]).to(dtype)
+    refuse_scale(scale)
+    return encode(x, scale, dtype)
 
 
 def dequantize_fp8(x: Tensor, scale: Tensor | float = 1.0) -> Tensor:
     """The numbers that float8 `x` stands for, `x * scale` in float32. scale: as in `quantize_fp8`, and so refused."""
     if not is_float8(x):
         raise UsageError(f"only float8 numbers can be dequantized, not {x.dtype}")
+    refuse_scale(scale)
+    return decode(x, scale)
+
+
+def encode(x: Tensor, scale: Tensor | float, dtype: torch.dtype = FP8) -> Tensor:
+    """`quantize_fp8`, but that scales are taken as they are: a NaN, as it comes of a key that is NaN, is passed on."""
+    divided = x.float() / _beside(x, scale)
+    return divided.clamp_(-LARGEST[dtype], LARGEST[dtype]).to(dtype)
+
+
+def decode(x: Tensor, scale: Tensor | float) -> Tensor:
+    """`dequantize_fp8`, and scales are taken as they are."""
     return widen(x, torch.float32) * _beside(x, scale)
 
 
@@ -106,7 +118,6 @@ def refuse_scale(scale: Tensor | float) -> None:
 
 def _beside(x: Tensor, scale: Tensor | float) -> Tensor | float:
     """A scale ready to go with `x`: a number, or float32 with a last dimension of 1."""
-    refuse_scale(scale)
     if not isinstance(scale, Tensor):
         return float(scale)
     if scale.numel() == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import torch
 from torch import Tensor
@@ -18,10 +18,22 @@ Scale = Tensor | float
 
 
 class LayerScales(NamedTuple):
-    """One layer's scales, of its keys and of its values: a number each, or float32 `[kv_heads]` each."""
+    """One layer's scales, of its keys and of its values: a number each, or float32 `[kv_heads]` each.
 
-    key: Scale = 1.0
-    value: Scale = 1.0
+    As `PagedCache` has them, also None each, where numbers are not in 8 bits, or a pool of scales each, float32
+    `[num_blocks, block_size, kv_heads]`, where every token and head has its own.
+    """
+
+    key: Scale | None = 1.0
+    value: Scale | None = 1.0
+
+
+UNSCALED = LayerScales(None, None)
+
+
+def is_pool(scale: Scale | None) -> TypeGuard[Tensor]:
+    """Whether it is a pool, of scales for each token and head."""
+    return isinstance(scale, Tensor) and scale.dim() == 3
 
 
 class Scales:
@@ -40,7 +52,7 @@ class Scales:
         if granularity not in GRANULARITIES:
             raise UsageError(f'scales go by {", ".join(GRANULARITIES)}, not by "{granularity}"')
         self.granularity = granularity
-        self.layers: Sequence[LayerScales] = () if self.per_token else tuple(LayerScales(*pair) for pair in layers)
+        self.layers: Sequence[tuple[Scale, Scale]] = () if self.per_token else [(key, value) for key, value in layers]
         if not self.layers and not self.per_token:
             raise UsageError("scales are for at least 1 layer, not for 0")
         for scale in (scale for pair in self.layers for scale in pair):
@@ -75,8 +87,8 @@ def scales_from(scales: Scales | str | tuple[Scale, Scale] | None) -> Scales:
         if scales != "token_head":
             raise UsageError(f'scales by "{scales}" have to be measured first: see kvlab.compute.calibrate')
         return Scales((), scales)
-    pair = LayerScales(*scales) if scales is not None else LayerScales()
-    return Scales([pair], "head" if isinstance(pair.key, Tensor) and pair.key.dim() == 1 else "tensor")
+    key, value = scales if scales is not None else (1.0, 1.0)
+    return Scales([(key, value)], "head" if isinstance(key, Tensor) and key.dim() == 1 else "tensor")
 
 
 def calibrate(

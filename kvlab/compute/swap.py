@@ -10,6 +10,7 @@ from torch import Tensor
 from kvlab.errors import UsageError
 
 from .cache import PagedCache
+from .float8 import as_bytes
 from .streams import CopyStream
 
 
@@ -58,15 +59,15 @@ class HostCache:
                 there()
 
     def _layers(self, wanted: bool) -> Iterator[tuple[Tensor, Tensor]]:
-        """Every pool of the cache, and its place on the host, which is made when it is first wanted."""
+        """Every pool of the cache, float8 as bytes, and its place on the host, made when it is first wanted."""
         if not wanted:
             return
-        for kind, pools in (("keys", self.cache.keys), ("values", self.cache.values)):
-            for layer, pool in pools.items():
-                if (kind, layer) not in self._pools:
-                    size = (self.num_blocks, *pool.shape[1:])
-                    self._pools[kind, layer] = torch.zeros(size, dtype=pool.dtype, pin_memory=pool.is_cuda)
-                yield pool, self._pools[kind, layer]
+        for name, pool in self.cache.pools():
+            pool = as_bytes(pool)
+            if name not in self._pools:
+                size = (self.num_blocks, *pool.shape[1:])
+                self._pools[name] = torch.zeros(size, dtype=pool.dtype, pin_memory=pool.is_cuda)
+            yield pool, self._pools[name]
 
 
 def _scatter(host: Tensor, targets: list[int], held: Tensor) -> None:

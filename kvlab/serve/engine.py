@@ -11,7 +11,8 @@ from time import perf_counter
 
 from transformers import PreTrainedModel
 
-from kvlab.compute import Kernels, PagedAttention
+from kvlab.compute import Kernels, PagedAttention, Scales
+from kvlab.compute.scales import Scale
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import BlockManager, HitRate, Tier
 
@@ -44,9 +45,13 @@ class Engine(Submissions):
     tiers: where what an index finds is kept beyond the pool, the nearest first (`HostTier`, `DiskTier`); they are this
     engine's until `close`. host_blocks: blocks in the host's memory, where requests may be swapped to. watermark,
     policies: see `Scheduler`, which decides who runs and who must leave when no block is free. order: who of those who
-    wait goes next, by default who came first. checked: `check()` runs after every step, and what is found is compared
-    with what was written.
+    wait goes next, by default who came first. kv_dtype, scales: "fp8" keeps keys and values in 8 bits, divided by
+    scales such as `kvlab.serve.quality.calibrate_on` finds, or "token_head"; see `PagedCache`. checked: `check()` runs
+    after every step, and what is found is compared with what was written.
     """
+
+    _decided: Outcome | None = None
+    _in_step = False
 
     def __init__(
         self,
@@ -67,27 +72,27 @@ class Engine(Submissions):
         watermark: float = 0.01,
         policies: Policies = USUAL,
         tiers: Sequence[Tier] = (),
+        kv_dtype: str = "auto",
+        scales: Scales | str | tuple[Scale, Scale] | None = None,
     ) -> None:
         self.manager = _manager(manager, num_blocks, block_size)
         self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
         self._reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
         self.store = PagedStore(self.manager, host_blocks, self._reuse)
+        policies = policies if order is None else policies._replace(pick=order)
         self.scheduler = Scheduler(
-            self.store,
-            max_running=max_running,
-            token_budget=token_budget,
-            watermark=watermark,
-            policies=policies if order is None else policies._replace(pick=order),
+            self.store, max_running=max_running, token_budget=token_budget, watermark=watermark, policies=policies
         )
-        self.paged = PagedModel(model, num_blocks, block_size, attention=attention, kernels=kernels, fill=fill)
+        self.paged = PagedModel(
+            *(model, num_blocks, block_size), attention=attention, kernels=kernels,
+            fill=fill, kv_dtype=kv_dtype, scales=scales,
+        )  # fmt: skip
         self.steps = self.projected_tokens = self.generated_tokens = 0
         self.planning_seconds = self.step_seconds = 0.0
         self._line = Line(self.scheduler)
         self._desk = Desk(Limits(self.manager.pool.num_free, block_size, self.paged.max_positions), self.paged)
         self._placement = Placement(self.manager, self.paged, host_blocks)
         self._tiers = attach(tiers, self.paged, self._reuse, self._placement)
-        self._decided: Outcome | None = None
-        self._in_step = False
 
     @property
     def hits(self) -> HitRate:

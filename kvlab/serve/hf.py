@@ -16,12 +16,14 @@ import torch
 from torch import Tensor
 from transformers import AttentionInterface, PreTrainedModel
 
-from kvlab.compute import Kernels, PagedAttention, PagedCache, choose_backend
+from kvlab.compute import Kernels, PagedAttention, PagedCache, Scales
 from kvlab.compute.lab_kernels import decoder, writer
+from kvlab.compute.scales import Scale
 from kvlab.errors import UsageError
 
 from .batch import Batch, Row, flatten
 from .hf_flat import FlatCache
+from .hf_float8 import backend_for, refuse_float8
 from .hf_support import Unsupported, max_positions, refuse_unsupported
 
 ATTENTION = "kvlab"  # under this name transformers finds `_attention`, while a `PagedModel` runs
@@ -73,7 +75,9 @@ class PagedModel:
     `forward` only, and restored whatever happens there. A model that would come out wrong is refused with
     `Unsupported`: one sentence, when the object is made. attention: a stand-in for `kvlab.compute.paged_attention`,
     such as a learner's. kernels: the same for single kernels; with a decode kernel there is no other `attention`, else
-    `UsageError`. fill: what the pools hold at first.
+    `UsageError`. fill: what the pools hold at first. kv_dtype, scales: keys and values in 8 bits, as `PagedCache` takes
+    them; PyTorch's attention then reads what the kernels of this GPU cannot, `backend` says why. A stand-in attention
+    that takes no `key_scale` and `value_scale`, and single kernels, go without: `UsageError`.
     """
 
     def __init__(
@@ -85,15 +89,19 @@ class PagedModel:
         attention: PagedAttention | None = None,
         kernels: Kernels | None = None,
         fill: float = 0.0,
+        kv_dtype: str = "auto",
+        scales: Scales | str | tuple[Scale, Scale] | None = None,
     ) -> None:
         refuse_unsupported(model)
         kernels = kernels or Kernels()
+        self.cache = PagedCache(num_blocks, block_size, fill=fill, kv_dtype=kv_dtype, scales=scales)
+        if self.cache.dtype is not None:
+            refuse_float8(attention, kernels)
         if attention is not None and kernels.decode is not None:
             raise UsageError("a decode kernel is part of an attention: give attention= or kernels=, not both")
         self.model = model
         self.device = model.device
-        self.backend = choose_backend(model.device)
-        self.cache = PagedCache(num_blocks, block_size, fill=fill)
+        self.backend = backend_for(self.cache, model.device)
         latent = bool(getattr(model.config, "kv_lora_rank", None))
         if kernels.decode is not None:
             attention = decoder(kernels.decode, self.backend.attention)

@@ -10,8 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kvlab.compute import AttentionPlan, PagedAttention, PagedCache
+from kvlab.compute import AttentionPlan, LayerScales, PagedAttention, PagedCache
 from kvlab.compute.cache import store_kv
+from kvlab.compute.float8 import is_float8
+from kvlab.compute.fp8 import decode
+from kvlab.compute.scales import Scale, is_pool
 from kvlab.errors import UsageError
 
 from .batch import Batch
@@ -74,18 +77,20 @@ class FlatCache:
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
         pools = self.cache.pools_for(layer_idx, *rows)
-        self._store(pools, rows)
+        self._store(pools, rows, self.cache.layer_scales[layer_idx])
         if self._expanded is None:
             return key, value
-        return self._expanded.gather(pools[0]), self._expanded.gather(pools[1])
+        scales = self.cache.layer_scales[layer_idx]
+        latent, rotary = (self._expanded.gather(*each, key.dtype) for each in zip(pools, scales, strict=True))
+        return latent, rotary
 
-    def _store(self, pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor]) -> None:
+    def _store(self, pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor], scales: LayerScales) -> None:
         """Each layer's pools have room for the step's tokens at the same slots; -1 is written nowhere."""
         if self.writer is not None and self.batch is not None:
             self.writer(*pools, *rows, self.batch.slots)
             return
         new = rows if self._keep is None else (rows[0][self._keep], rows[1][self._keep])
-        store_kv(pools, new, self._slots)
+        store_kv(pools, new, self._slots, scales)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """`[1, heads, T, dim]` queries to `[1, T, heads, value_dim]`, over everything that the block tables name."""
@@ -100,6 +105,8 @@ class FlatCache:
             pools, tables, plan = (self.cache.keys[layer], self.cache.values[layer]), batch.tables, batch.plan
             if key.shape[1] != pools[0].shape[2]:
                 raise Unsupported(f"layer {layer} caches {pools[0].shape[2]} key heads but attends over {key.shape[1]}")
+            if self.cache.dtype is not None:
+                options["key_scale"], options["value_scale"] = self.cache.layer_scales[layer]
         if self.planned:
             options["plan"] = plan
         return self.attention(query, *pools, tables, batch.query_start, batch.context_lengths, **options).unsqueeze(0)
@@ -120,10 +127,18 @@ class _Expanded:
         self.tables = torch.from_numpy(tables.astype(np.int32)).to(device)
         self.plan = AttentionPlan(tables, batch.plan.queries, contexts, 1, device)
 
-    def gather(self, pool: Tensor) -> Tensor:
-        """`[1, 1, N, dim]`, or one row of zeros when no sequence has a context, which not every model could expand."""
+    def gather(self, pool: Tensor, scale: Scale | None, dtype: torch.dtype) -> Tensor:
+        """`[1, 1, N, dim]`, or one row of zeros when no sequence has a context, which not every model could expand.
+
+        What lies in 8 bits is multiplied by its scale, since the model goes on to compute with it.
+        """
         flat = pool.view(-1, *pool.shape[2:])
-        rows = flat.index_select(0, self.slots) if len(self.slots) else flat.new_zeros(1, *flat.shape[1:])
+        if not len(self.slots):
+            return flat.new_zeros(1, 1, 1, flat.shape[-1], dtype=dtype)
+        rows = flat.index_select(0, self.slots)
+        if is_float8(rows):
+            found = scale.flatten(0, 1).index_select(0, self.slots) if is_pool(scale) else scale
+            rows = decode(rows, 1.0 if found is None else found).to(dtype)
         return rows.transpose(0, 1).unsqueeze(0)
 
     def as_pools(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -125,9 +125,9 @@ def test_calibrated_scales_let_the_largest_number_just_fit():
         found = calibrate([(key, value)], granularity).of(0, 2, torch.device("cpu"))
         codes = quantize_fp8(key, found.key).float().abs()
         assert float(codes.max()) == FP8_MAX and codes.amax((0, 2)).ne(FP8_MAX).any() == (granularity == "tensor")
-    assert calibrate([(key, value)], "head").layers[0].value[1] == 1.0  # nothing but zeros was observed
+    assert calibrate([(key, value)], "head").layers[0][1][1] == 1.0  # nothing but zeros was observed
     assert calibrate([(key, value)], "token_head").per_token
-    assert calibrate([(key * 0, value)]).layers[0].key == 1.0
+    assert calibrate([(key * 0, value)]).layers[0][0] == 1.0
     with pytest.raises(UsageError, match="finite"):
         calibrate([(key / 0.0, value)])
     with pytest.raises(UsageError, match="at least 1 layer"):
