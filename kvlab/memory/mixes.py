@@ -27,7 +27,9 @@ def _counts(**counts: int) -> None:
             raise UsageError(f"{name} must be at least 1, not {number}")
 
 
-def _request(segments: list[tuple[int, int]], answer: int, arrival: float = 0.0, says: int | None = None) -> Request:
+def _request(
+    segments: list[tuple[int, int]], answer: int, arrival: float = 0.0, says: int | None = None
+) -> Request:
     return Request(sum(length for _, length in segments), answer, arrival, tuple(segments), says)
 
 

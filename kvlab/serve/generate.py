@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -30,19 +31,28 @@ class NoModel(KVLabError):
     """A model or its tokenizer could not be loaded: the sentence says what was looked for."""
 
 
-def load(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer of a folder, of a model that ships with kvlab, or of a hub id. On the CPU in fp32."""
+@contextmanager
+def reachable(name: str) -> Iterator[str]:
+    """What transformers is to load for `name`: a folder, a model that ships with kvlab, or a hub id.
+
+    What goes wrong while it loads becomes `NoModel`.
+    """
     shipped = SHIPPED / name
-    source = str(shipped) if (shipped / "config.json").exists() else name
-    gpu = torch.cuda.is_available()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype="auto" if gpu else torch.float32)
+        yield str(shipped) if (shipped / "config.json").exists() else name
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise NoModel(f'no model "{name}" could be loaded as a folder or from the hub: {first}') from error
+
+
+def load(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer of a folder, of a model that ships with kvlab, or of a hub id. On the CPU in fp32."""
+    gpu = torch.cuda.is_available()
+    with reachable(name) as source:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype="auto" if gpu else torch.float32)
     torch.nn.Module.to(model, "cuda" if gpu else "cpu")
     return model.eval(), tokenizer
 

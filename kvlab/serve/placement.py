@@ -29,15 +29,19 @@ class Placement:
 
         checked: slots are compared with tables (I4), and holders counted (I5).
         """
+        rows, ran = self.rows(plan, checked)
         self.copy(plan)
+        return flatten(rows, self.manager.block_size, self.paged.device), ran
+
+    def rows(self, plan: Plan, checked: bool = False) -> tuple[list[Row], Ran]:
+        """The step's rows, and who runs how many tokens in each. Nothing is moved."""
         found: list[tuple[Generation, int, list[int]]] = [
             (generation, 1, [slot]) for generation, slot in zip(plan.decoding, plan.slots, strict=True)
         ]
         for generation, start, stop, _ in plan.chunks:
             found.append((generation, stop - start, self.manager.slots(generation.id, start, stop).tolist()))
         found.sort(key=lambda row: (-row[1], -row[0].length))  # neighbours of a size are attended in place
-        rows = [self._row(*row, checked) for row in found]
-        return flatten(rows, self.manager.block_size, self.paged.device), [row[:2] for row in found]
+        return [self._row(*row, checked) for row in found], [row[:2] for row in found]
 
     def copy(self, plan: Plan) -> None:
         """Make the copies that are due, those of one kind for all sequences at once, before anything is written.

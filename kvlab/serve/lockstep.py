@@ -1,0 +1,115 @@
+"""One engine for several ranks: rank 0 decides with integers, and every rank carries it out on its own heads.
+
+There is one scheduler, one block table for each request and one prefix index, all on rank 0. A step's integers go to
+the others before it runs. Tokens are sampled on rank 0 alone: the others learn them with the next step, whose tokens
+they are. So no message more is needed, and no two ranks can ever disagree about what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from transformers import PreTrainedModel
+
+from kvlab.compute import HostCache
+from kvlab.errors import UsageError
+from kvlab.memory import BlockManager
+
+from .batch import Batch, flatten
+from .engine import Engine
+from .hf import PagedModel
+from .link import Link, RankLost, Work
+from .placement import Placement, Ran
+from .plan import Plan
+
+OPTIONS = {
+    "max_running", "token_budget", "checked", "fill", "prefix", "order", "host_blocks", "watermark", "policies",
+}  # fmt: skip
+
+
+def refuse_unknown_options(options: Iterable[str]) -> None:
+    """`UsageError` for an option of `Engine` that an engine over ranks does not take."""
+    unknown = sorted(set(options) - OPTIONS)
+    if unknown:
+        raise UsageError(f"an engine over ranks takes {', '.join(sorted(OPTIONS))}, not {', '.join(unknown)}")
+
+
+class _Pools(NamedTuple):
+    """What every rank has of pools, so that the same block ids and slots mean the same on each."""
+
+    num_blocks: int
+    block_size: int
+    host_blocks: int
+    fill: float
+
+
+class RankedEngine(Engine):
+    """The `Engine` of rank 0, whose model was cut by `shard_model`. The other ranks `follow` it, with theirs.
+
+    options: those of `Engine` that are a matter of integers (and `fill`); any other is refused with `UsageError`, since
+    the others would not know of it. `close` lets the others go. It must step at least once in every `link.timeout`
+    seconds, or they take it for lost. A step that fails or is interrupted on the way cannot be repeated, as the ranks
+    may have got to different places: the next one raises `RankLost`.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, link: Link, num_blocks: int, block_size: int = 16, **options: Any
+    ) -> None:
+        refuse_unknown_options(options)
+        host_blocks = options.get("host_blocks", 0)
+        link.say(_Pools(num_blocks, block_size, host_blocks, options.get("fill", 0.0)))
+        super().__init__(model, num_blocks, block_size, **options)
+        self.link = link
+        self._placement = self._announcing = _Announcing(self.manager, self.paged, host_blocks, link)
+        self._together = True
+
+    @property
+    def sent_integers(self) -> int:
+        """Integers of all steps so far, as the other ranks were told them."""
+        return self._announcing.sent
+
+    def step(self) -> Any:
+        """`Engine.step`, on all ranks."""
+        if not self._together:
+            raise RankLost("an earlier step did not end on every rank; start the ranks again")
+        self._together = False
+        found = super().step()
+        self._together = True
+        return found
+
+    def close(self) -> None:
+        """Tell the others that there is nothing more to do."""
+        self.link.say(None)
+
+
+class _Announcing(Placement):
+    """A placement that tells the other ranks what is to be done, once it is certain, and before it is begun here."""
+
+    def __init__(self, manager: BlockManager, paged: PagedModel, host_blocks: int, link: Link) -> None:
+        super().__init__(manager, paged, host_blocks)
+        self.link, self.sent = link, 0
+
+    def place(self, plan: Plan, checked: bool = False) -> tuple[Batch, Ran]:
+        """As in `Placement`."""
+        rows, ran = self.rows(plan, checked)
+        work = Work(list(plan.swap_out), list(plan.swap_in), list(plan.copies), rows)
+        self.link.say(work)
+        self.sent += work.num_integers
+        self.copy(plan)
+        return flatten(rows, self.manager.block_size, self.paged.device), ran
+
+
+def follow(model: PreTrainedModel, link: Link) -> PagedModel:
+    """Do on this rank what rank 0's `RankedEngine` says, until it is closed. Returns what holds this rank's pools."""
+    pools: _Pools = link.say()
+    paged = PagedModel(model, pools.num_blocks, pools.block_size, fill=pools.fill)
+    host = HostCache(paged.cache, pools.host_blocks) if pools.host_blocks else None
+    while (work := link.say()) is not None:
+        if host is not None:
+            host.copy_out(work.swap_out)
+            host.copy_in(work.swap_in)
+        paged.cache.copy_blocks(work.copies)
+        rows = [row._replace(wants_logits=False) for row in work.rows]  # nobody samples here
+        paged.forward(flatten(rows, pools.block_size, paged.device))
+    return paged
