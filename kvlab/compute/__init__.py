@@ -12,6 +12,7 @@ from .latents import attend_absorbed, attend_latents, page_latents, write_latent
 from .merge import merge_partials
 from .plan import AttentionPlan
 from .scales import LayerScales, Scales, calibrate
+from .shards import merge_heads
 from .swap import HostCache
 from .virtual import VirtualKV, contiguous_attention
 
@@ -37,6 +38,7 @@ __all__ = [
     "copy_blocks",
     "dequantize_fp8",
     "gather_kv",
+    "merge_heads",
     "merge_partials",
     "page_latents",
     "paged_attention",

@@ -26,6 +26,7 @@ _HOMES = {
     "Unsupported": "hf_support",
     "admit": "scheduler_plain",
     "choose_victim": "scheduler_plain",
+    "generate_on_ranks": "ranks_launch",
     "pick_next": "ordering",
     "sample_generators": "draws",
     "schedule_step": "scheduler_plain",

@@ -48,7 +48,7 @@ class RankedEngine(Engine):
     """The `Engine` of rank 0, whose model was cut by `shard_model`. The other ranks `follow` it, with theirs.
 
     options: those of `Engine` that are a matter of integers (and `fill`); any other is refused with `UsageError`, since
-    the others would not know of it. `close` lets the others go. It must step at least once in every `link.timeout`
+    the others would not know of it. It must step at least once in every `link.timeout`
     seconds, or they take it for lost. A step that fails or is interrupted on the way cannot be repeated, as the ranks
     may have got to different places: the next one raises `RankLost`.
     """
@@ -62,7 +62,7 @@ class RankedEngine(Engine):
         super().__init__(model, num_blocks, block_size, **options)
         self.link = link
         self._placement = self._announcing = _Announcing(self.manager, self.paged, host_blocks, link)
-        self._together = True
+        self._together, self._closed = True, False
 
     @property
     def sent_integers(self) -> int:
@@ -72,15 +72,20 @@ class RankedEngine(Engine):
     def step(self) -> Any:
         """`Engine.step`, on all ranks."""
         if not self._together:
-            raise RankLost("an earlier step did not end on every rank; start the ranks again")
+            raise RankLost(
+                "the engine was closed, or an earlier step did not end on every rank; start the ranks again"
+            )
         self._together = False
         found = super().step()
         self._together = True
         return found
 
     def close(self) -> None:
-        """Tell the others that there is nothing more to do."""
-        self.link.say(None)
+        """`Engine.close`, and let the others go: nothing can be served afterwards. Twice is once."""
+        super().close()
+        if not self._closed:
+            self._closed, self._together = True, False
+            self.link.say(None)
 
 
 class _Announcing(Placement):

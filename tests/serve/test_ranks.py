@@ -235,6 +235,18 @@ def test_a_step_that_failed_on_the_way_is_not_repeated_as_the_ranks_may_have_par
         engine.step()
 
 
+def test_an_engine_that_was_closed_serves_no_more_as_nobody_follows_it():
+    engine = RankedEngine(copy.deepcopy(tiny("llama")), Link(0, 1, CPU), 8, 4)
+    asked = engine.submit(prompt(5), 4)
+    engine.run()
+    assert asked.tokens == greedy(tiny("llama"), prompt(5), 4)
+    engine.close()
+    engine.close()
+    engine.submit(prompt(5), 4)
+    with pytest.raises(RankLost, match="was closed"):
+        engine.step()
+
+
 def test_integers_of_a_step_are_counted():
     work = Work([(1, 2)], [], [(3, 4), (5, 6)], [Row([7, 8], 0, [9], [36, 37]), Row([1], 4, [2, 3], [12])])
     assert work.num_integers == 6 + (2 + 2 + 1 + 2) + (2 + 1 + 2 + 1)
