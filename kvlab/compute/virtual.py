@@ -109,6 +109,14 @@ class VirtualKV:
         for held, new in zip(self.tokens(request, layer), (key, value), strict=True):
             held[len(held) - len(new) :] = new
 
+    def close(self) -> None:
+        """End every request and give up all addresses. No tensor that was had from here may be used after."""
+        for request in list(self.cache):
+            self.cache.free(request)
+        self.cache.reclaim()
+        self._flat.clear()
+        self._spaces.close()
+
     def check(self) -> None:
         """The accounts hold, and the memory that is there is the memory that is counted; see `VirtualCache.check`."""
         self.cache.check()
