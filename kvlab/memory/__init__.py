@@ -29,6 +29,7 @@ from .prefix_replay import INDEXES, HitRate, PrefixReplay, make_index, replay_pr
 from .presets import PRESETS
 from .protocols import Allocator, Match, Pool, PrefixIndex
 from .published import SETTINGS, Band, PublishedRow, allocated_slots, published_bands, published_table
+from .quantized import fixed_scale_bytes, quantized
 from .radix import RadixCache
 from .radix_plain import RadixNode, radix_insert, radix_match
 from .replays import Replay, replay
@@ -141,6 +142,7 @@ __all__ = [
     "evict",
     "external_fragmentation",
     "few_shot",
+    "fixed_scale_bytes",
     "fork",
     "kv_heads_per_rank",
     "gone_blocks",
@@ -158,6 +160,7 @@ __all__ = [
     "prompt_tokens",
     "published_bands",
     "published_table",
+    "quantized",
     "radix_insert",
     "radix_match",
     "rank_shape",

@@ -70,6 +70,8 @@ class KVShape:
       are then those of the keys and values that are made from them
     - sliding windows: `window_layers` of the `layers` keep only the last `window` tokens
     - layers of another shape, as in Gemma 4: one more `KVShape` in `others` for each kind
+    - keys and values in 8 bits: `bytes_per_number` 1, and `scale_bytes` for the two scales that a token has of its own
+      in each head, if it has (see `quantized`)
 
     Counts below 1, or window layers without a window, raise `UsageError`.
     """
@@ -85,11 +87,13 @@ class KVShape:
     rope_dim: int = 0
     value_dim: int | None = None
     others: tuple[KVShape, ...] = ()
+    scale_bytes: int = 0
 
     def __post_init__(self) -> None:
         _at_least(1, layers=self.layers, kv_heads=self.kv_heads, head_dim=self.head_dim)
         _at_least(1, bytes_per_number=self.bytes_per_number)
         _at_least(0, window_layers=self.window_layers, latent_dim=self.latent_dim, rope_dim=self.rope_dim)
+        _at_least(0, scale_bytes=self.scale_bytes)
         if self.window_layers > self.layers:
             raise UsageError(f"{self.window_layers} of {self.layers} layers cannot have a window")
         if self.window_layers and not (self.window or 0) >= 1:
@@ -106,7 +110,8 @@ class KVShape:
     @property
     def bytes_per_layer(self) -> int:
         """Bytes that one token takes in one layer."""
-        return self.numbers_per_layer * self.bytes_per_number
+        heads = 1 if self.latent_dim else self.kv_heads
+        return self.numbers_per_layer * self.bytes_per_number + heads * self.scale_bytes
 
     @property
     def bytes_per_token(self) -> int:

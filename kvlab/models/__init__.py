@@ -46,6 +46,20 @@ def load_courier(dtype: torch.dtype | None = None) -> tuple[Any, Any]:
     return model.eval(), AutoTokenizer.from_pretrained(courier_path(), local_files_only=True)
 
 
+def courier_answers(tokenizer: Any, count: int = 24, seed: int = 7) -> list[tuple[list[int], list[int]]]:
+    """`count` conversations about orders that were kept out of training, with the answers courier should give.
+
+    Each is `(ids, targets)`: token ids, and for each the token that is to follow if it is one of an answer, else -100.
+    What the perplexity is taken over; the same for the same seed on every machine.
+    """
+    from itertools import islice
+
+    from kvlab.models.training.batches import encode
+    from kvlab.models.training.conversations import chats
+
+    return [encode(chat, tokenizer) for chat in islice(chats(seed, held_out=True), count)]
+
+
 @contextmanager
 def _without_bars() -> Iterator[None]:
     """Two megabytes need no progress bar; the setting is put back as it was."""
