@@ -9,6 +9,8 @@ from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_
 from .forks import Saving, drawn_parents, replay_beams, replay_parents, replay_samples
 from .heads import HeadShard, kv_heads_per_rank, rank_shape, shard_heads
 from .history import History, chain_sha256, token_bytes
+from .hybrid import HybridManager
+from .layer_groups import LayerGroup, LayerGroups, group_layers
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .lru import LRUList
 from .manager import BlockManager
@@ -33,6 +35,7 @@ from .quantized import fixed_scale_bytes, quantized
 from .radix import RadixCache
 from .radix_plain import RadixNode, radix_insert, radix_match
 from .replays import Replay, replay
+from .ring import RingTable
 from .shapes import (
     KVShape,
     bytes_per_token,
@@ -65,10 +68,19 @@ from .tiers import BlockLayout, HostTier, Tier
 from .virtual import VirtualCache
 from .virtual_replay import PAGES, Moment, Pages, replay_virtual, virtual_table, watch
 from .waste import Waste, arena_waste, request_waste, waste_kinds
-from .window import gone_blocks, release_window, window_blocks
+from .window import WindowManager, gone_blocks, release_window, window_blocks
+from .window_prefix import WindowPrefixCache, longest_window_hit
 from .workload import Request, Trace, answer_tokens, make_trace, prompt_tokens
 
 __all__ = [
+    "HybridManager",
+    "LayerGroup",
+    "LayerGroups",
+    "RingTable",
+    "WindowManager",
+    "WindowPrefixCache",
+    "group_layers",
+    "longest_window_hit",
     "BANDWIDTH",
     "BLOCK_SIZE",
     "CONTEXT",

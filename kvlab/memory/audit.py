@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 from kvlab.errors import InvariantBroken
 
@@ -31,7 +32,7 @@ class CountsOf:
         return self._ref_count(block)
 
 
-def check_tables(pool: Pool, block_size: int, sequences: Mapping[Hashable, Held], others: Iterable[int] = ()) -> None:
+def check_tables(pool: Pool, block_size: int, sequences: Mapping[Any, Held], others: Iterable[int] = ()) -> None:
     """Raise `InvariantBroken` for the first of these that does not hold between `pool` and the tables of `sequences`.
 
     Table lengths (I3); tables that name blocks the pool has (I4); sequences that share a block and have the same number

@@ -49,6 +49,12 @@ def shape_from_config(config: Any, bytes_per_number: int | None = None) -> KVSha
     return _group(name, windows, bytes_per_number or _bytes_per_number(text))
 
 
+def layer_windows(config: Any) -> list[int | None]:
+    """For each layer that keeps keys and values, how many tokens it sees, itself included: None is all of them."""
+    text = getattr(config, "text_config", None) or config
+    return [_window(kind, layer) for kind, layer in _layers(text) if kind not in _NOTHING]
+
+
 def _layers(config: Any) -> list[tuple[str, Any]]:
     """The kind of each layer that has a cache of its own, and the object to read its sizes from."""
     each = _each_layer(config)

@@ -19,11 +19,7 @@ def append_each(
     Each has a `table` and `num_tokens`. Who has a full last block gets a new one; who shares one that is not full gets
     a copy, but for the last who would (I5). All blocks are taken at once, or with `OutOfBlocks` none (I13).
     """
-    needy = [held for held in sequences if not held.num_tokens % block_size]
-    shared = [] if len(needy) == len(sequences) else _shared(sequences, counts, block_size)
-    if shared:
-        marked = set(map(id, shared))
-        needy = [held for held in sequences if not held.num_tokens % block_size or id(held) in marked]
+    needy = needing_a_block(sequences, counts, block_size)
     copies = []
     for held, block in zip(needy, pool.take(len(needy)) if needy else (), strict=True):
         if held.num_tokens % block_size:
@@ -39,6 +35,16 @@ def append_each(
         slots.append(held.table[-1] * block_size + num_tokens % block_size)
         held.num_tokens = num_tokens + 1
     return slots, copies
+
+
+def needing_a_block(sequences: list[Held], counts: Any, block_size: int) -> list[Held]:
+    """Those of `sequences` for whose next token a block must be taken: a new one, or one for a copy."""
+    needy = [held for held in sequences if not held.num_tokens % block_size]
+    shared = [] if len(needy) == len(sequences) else _shared(sequences, counts, block_size)
+    if shared:
+        marked = set(map(id, shared))
+        needy = [held for held in sequences if not held.num_tokens % block_size or id(held) in marked]
+    return needy
 
 
 def _shared(sequences: Iterable[Held], counts: Any, block_size: int) -> list[Held]:

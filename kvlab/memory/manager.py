@@ -50,6 +50,11 @@ class BlockManager:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self._sequences)
 
+    @property
+    def sequences(self) -> Mapping[Hashable, Held]:
+        """Each sequence's table and number of tokens, as they are: to be read, not written."""
+        return self._sequences
+
     def admit(self, seq_id: Hashable, num_tokens: int, prefix: Sequence[int] = ()) -> list[int]:
         """Give a new sequence blocks for its first `num_tokens` (>= 0) tokens and return its table.
 

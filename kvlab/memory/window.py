@@ -7,8 +7,16 @@ and whatever lies before is read by nobody any more.
 
 from __future__ import annotations
 
-from kvlab.errors import UsageError
+from collections.abc import Hashable, Iterable
+from operator import index
+from typing import SupportsIndex
 
+import numpy as np
+
+from kvlab.errors import InvariantBroken, UsageError
+
+from .manager import BlockManager
+from .pool import BlockPool
 from .protocols import Pool
 from .table import blocks_needed
 
@@ -50,3 +58,58 @@ def release_window(table: list[int], num_tokens: int, window: int, block_size: i
     pool.release(leaving)
     table[first:gone] = [null_block] * len(leaving)
     return len(leaving)
+
+
+class WindowManager(BlockManager):
+    """A `BlockManager` for layers that see the last `window` tokens: `slide` gives back what is behind the window.
+
+    `pool` is a number of blocks, or a `BlockPool` with a null block, else `UsageError`. Everything else is as it was:
+    forks share what is inside the window, copies are made where somebody writes, and a prefix may begin with null
+    blocks (see `WindowPrefixCache`). Nothing slides by itself, so that a call which is refused changes nothing (I13).
+    """
+
+    def __init__(self, pool: BlockPool | SupportsIndex, block_size: int, window: int) -> None:
+        gone_blocks(0, window, block_size)  # refuses what is no window
+        made = BlockPool(pool, null_block=True) if isinstance(pool, SupportsIndex) else pool
+        null = getattr(made, "null", None)
+        if null is None:
+            raise UsageError("a window needs a pool with a null block: BlockPool(num_blocks, null_block=True)")
+        super().__init__(made, block_size)
+        self.window, self.null = window, int(null)
+
+    def slide(self, seq_id: Hashable, num_tokens: int | None = None) -> int:
+        """Release what the sequence's token at position `num_tokens` will not see; returns how many blocks that were.
+
+        num_tokens: tokens that are written, by default all that the sequence has. More than it has: `UsageError`.
+        """
+        held = self._find(seq_id)
+        written = held.num_tokens if num_tokens is None else index(num_tokens)
+        if written > held.num_tokens:
+            raise UsageError(f"sequence {seq_id!r} has {held.num_tokens} tokens, of which {written} cannot be written")
+        return release_window(held.table, written, self.window, self.block_size, self.pool, self.null)
+
+    def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """`BlockManager.slots`, for positions whose blocks are there. One behind the window: `UsageError`."""
+        found = super().slots(seq_id, start, stop)
+        if len(found) and self._find(seq_id).table[start // self.block_size] == self.null:
+            raise UsageError(f"token {start} of sequence {seq_id!r} is behind the window of {self.window}: it is gone")
+        return found
+
+    def num_gone(self, seq_id: Hashable) -> int:
+        """Entries of the sequence's table that name the null block: the first ones."""
+        return self._find(seq_id).table.count(self.null)
+
+    def check(self, others: Iterable[int] = ()) -> None:
+        """`BlockManager.check`, and: null entries stand first, and nowhere that the next token sees (I3)."""
+        super().check(others)
+        self.check_windows()
+
+    def check_windows(self) -> None:
+        """The part of `check` that this class adds, from the tables alone."""
+        for seq_id, held in self._sequences.items():
+            nulls, gone = held.table.count(self.null), gone_blocks(held.num_tokens, self.window, self.block_size)
+            if nulls > gone or held.table[:nulls] != [self.null] * nulls:
+                where = [place for place, block in enumerate(held.table) if block == self.null]
+                raise InvariantBroken(
+                    "I3", f"{seq_id!r} has lost the blocks at {where}, but only the first {gone} are behind its window"
+                )

@@ -18,7 +18,8 @@ class Row(NamedTuple):
 
     tokens: their ids. start: the position of the first, which is the number of tokens in the pools already. table:
     the sequence's blocks, enough for `start + len(tokens)` tokens. slots: where keys and values go, one a token, -1
-    for nowhere. wants_logits: whether the last token's logits are asked for.
+    for nowhere. wants_logits: whether the last token's logits are asked for. others: table and slots of the same tokens
+    in each further group of layers, where a model has several (see `kvlab.memory.LayerGroups`).
     """
 
     tokens: Sequence[int]
@@ -26,6 +27,15 @@ class Row(NamedTuple):
     table: Sequence[int]
     slots: Sequence[int] | np.ndarray
     wants_logits: bool = True
+    others: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
+
+
+class Lane(NamedTuple):
+    """Where the tokens of a batch lie in a further group of layers. See `Batch`."""
+
+    slots: Tensor
+    tables: Tensor
+    plan: AttentionPlan
 
 
 class Batch(NamedTuple):
@@ -33,7 +43,7 @@ class Batch(NamedTuple):
 
     token_ids, positions: `[1, T]` int64; slots: `[T]` int64; tables: `[S, max_blocks]` int32; query_start: `[S + 1]`
     int32; context_lengths: `[S]` int32; logit_rows: which of the T have logits asked for, int64. plan: how they are
-    attended.
+    attended. others: the same for further groups of layers.
     """
 
     token_ids: Tensor
@@ -44,6 +54,7 @@ class Batch(NamedTuple):
     context_lengths: Tensor
     logit_rows: Tensor
     plan: AttentionPlan
+    others: tuple[Lane, ...] = ()
 
 
 def flatten(rows: Sequence[Row], block_size: int, device: torch.device | str = "cpu") -> Batch:
@@ -73,7 +84,23 @@ def flatten(rows: Sequence[Row], block_size: int, device: torch.device | str = "
         context_lengths=on(contexts, np.int32),
         logit_rows=on(stops[wanted] - 1, np.int64),
         plan=AttentionPlan(tables, lengths, contexts, block_size, device),
+        others=tuple(_lane(rows, group, lengths, contexts, block_size, device) for group in range(len(rows[0].others))),
     )
+
+
+def _lane(
+    rows: Sequence[Row],
+    group: int,
+    lengths: list[int],
+    contexts: np.ndarray,
+    block_size: int,
+    device: torch.device | str,
+) -> Lane:
+    """Tables and slots of one of the further groups."""
+    tables = _tables([row.others[group][0] for row in rows])
+    slots = np.array([slot for row in rows for slot in row.others[group][1]], dtype=np.int64)
+    plan = AttentionPlan(tables, lengths, contexts, block_size, device)
+    return Lane(torch.from_numpy(slots).to(device), torch.from_numpy(tables).to(device), plan)
 
 
 def _tables(tables: Sequence[Sequence[int]]) -> np.ndarray:

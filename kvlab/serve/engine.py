@@ -13,10 +13,9 @@ from transformers import PreTrainedModel
 
 from kvlab.compute import Kernels, PagedAttention, Scales
 from kvlab.compute.scales import Scale
-from kvlab.errors import InvariantBroken, UsageError
+from kvlab.errors import InvariantBroken
 from kvlab.memory import BlockManager, HitRate, Tier
 
-from .admission import Limits
 from .desk import Desk
 from .group import Group
 from .hf import PagedModel
@@ -27,11 +26,11 @@ from .outcome import Outcome, carry_out, decide
 from .placement import Placement
 from .policies import USUAL, Policies
 from .request import Generation
-from .reuse import Prefix, Reuse, index_for
+from .reuse import Prefix
 from .scheduler import Scheduler
-from .stores import PagedStore
 from .submission import Submissions
 from .tiering import attach
+from .windows import memory_for
 
 
 class Engine(Submissions):
@@ -46,8 +45,10 @@ class Engine(Submissions):
     engine's until `close`. host_blocks: blocks in the host's memory, where requests may be swapped to. watermark,
     policies: see `Scheduler`, which decides who runs and who must leave when no block is free. order: who of those who
     wait goes next, by default who came first. kv_dtype, scales: "fp8" keeps keys and values in 8 bits, divided by
-    scales such as `kvlab.serve.quality.calibrate_on` finds, or "token_head"; see `PagedCache`. checked: `check()` runs
-    after every step, and what is found is compared with what was written.
+    scales such as `kvlab.serve.quality.calibrate_on` finds, or "token_head"; see `PagedCache`. hybrid: for a model with
+    sliding windows, a block table for each group of layers, so that blocks behind a window go back to the pool and
+    serve anybody (see `HybridManager`); one block is the null block then, and prompts are found again only where all
+    layers slide. checked: `check()` runs after every step, and what is found is compared with what was written.
     """
 
     _decided: Outcome | None = None
@@ -74,23 +75,24 @@ class Engine(Submissions):
         tiers: Sequence[Tier] = (),
         kv_dtype: str = "auto",
         scales: Scales | str | tuple[Scale, Scale] | None = None,
+        hybrid: bool = False,
     ) -> None:
-        self.manager = _manager(manager, num_blocks, block_size)
+        chunk = token_budget if hybrid else None
+        memory = memory_for(model, num_blocks, block_size, manager, host_blocks, prefix, checked, bool(tiers), chunk)
+        self.manager, self.store, self._reuse = memory.manager, memory.store, memory.reuse
         self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
-        self._reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
-        self.store = PagedStore(self.manager, host_blocks, self._reuse)
         policies = policies if order is None else policies._replace(pick=order)
         self.scheduler = Scheduler(
             self.store, max_running=max_running, token_budget=token_budget, watermark=watermark, policies=policies
         )
         self.paged = PagedModel(
             *(model, num_blocks, block_size), attention=attention, kernels=kernels,
-            fill=fill, kv_dtype=kv_dtype, scales=scales,
+            fill=fill, kv_dtype=kv_dtype, scales=scales, groups=memory.groups,
         )  # fmt: skip
         self.steps = self.projected_tokens = self.generated_tokens = 0
         self.planning_seconds = self.step_seconds = 0.0
         self._line = Line(self.scheduler)
-        self._desk = Desk(Limits(self.manager.pool.num_free, block_size, self.paged.max_positions), self.paged)
+        self._desk = Desk(memory.limits(self.paged.max_positions), self.paged)
         self._placement = Placement(self.manager, self.paged, host_blocks)
         self._tiers = attach(tiers, self.paged, self._reuse, self._placement)
 
@@ -219,15 +221,3 @@ class Engine(Submissions):
             self._reuse.publish(generation for generation, _ in self._decided.computed)
             self._decided = None
         self._line.retire()
-
-
-def _manager(manager: BlockManager | None, num_blocks: int, block_size: int) -> BlockManager:
-    """A new manager, or the one given if it has as many blocks of the same size."""
-    if manager is None:
-        return BlockManager(num_blocks, block_size)
-    managed = manager.pool.num_blocks, manager.block_size
-    if managed != (num_blocks, block_size):
-        raise UsageError(
-            f"the manager has {managed[0]} blocks of {managed[1]} slots, the engine {num_blocks} of {block_size}"
-        )
-    return manager

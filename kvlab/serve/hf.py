@@ -20,6 +20,7 @@ from kvlab.compute import Kernels, PagedAttention, PagedCache, Scales
 from kvlab.compute.lab_kernels import decoder, writer
 from kvlab.compute.scales import Scale
 from kvlab.errors import UsageError
+from kvlab.memory import LayerGroups
 
 from .batch import Batch, Row, flatten
 from .hf_flat import FlatCache
@@ -77,7 +78,9 @@ class PagedModel:
     such as a learner's. kernels: the same for single kernels; with a decode kernel there is no other `attention`, else
     `UsageError`. fill: what the pools hold at first. kv_dtype, scales: keys and values in 8 bits, as `PagedCache` takes
     them; PyTorch's attention then reads what the kernels of this GPU cannot, `backend` says why. A stand-in attention
-    that takes no `key_scale` and `value_scale`, and single kernels, go without: `UsageError`.
+    that takes no `key_scale` and `value_scale`, and single kernels, go without: `UsageError`. groups: of layers with
+    block tables of their own, which rows then name in `others`; a block is then one of a group's layers, not of all,
+    and scales that differ by layer go without: `UsageError`.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class PagedModel:
         fill: float = 0.0,
         kv_dtype: str = "auto",
         scales: Scales | str | tuple[Scale, Scale] | None = None,
+        groups: LayerGroups | None = None,
     ) -> None:
         refuse_unsupported(model)
         kernels = kernels or Kernels()
@@ -105,7 +109,7 @@ class PagedModel:
         latent = bool(getattr(model.config, "kv_lora_rank", None))
         if kernels.decode is not None:
             attention = decoder(kernels.decode, self.backend.attention)
-        self._step = FlatCache(self.cache, attention or self.backend.attention, attention is None, latent)
+        self._step = FlatCache(self.cache, attention or self.backend.attention, attention is None, latent, groups)
         if kernels.write is not None:
             self._step.writer = writer(kernels.write)
         arguments = inspect.signature(model.forward).parameters
@@ -149,7 +153,8 @@ class PagedModel:
 
     def _probe(self) -> None:
         """One token that is written nowhere: it makes every layer's pools, and shows that the model uses them."""
-        row = Row(tokens=[0], start=-1, table=[0], slots=[-1])  # a context of 0 tokens: nothing is read either
+        others = [([0], [-1])] * (len(self._step.groups or [None]) - 1)
+        row = Row([0], -1, [0], [-1], others=others)  # a context of 0 tokens: nothing is read either
         batch = flatten([row], self.cache.block_size, self.device)
         self.forward(batch._replace(positions=torch.zeros_like(batch.positions)))
 

@@ -16,8 +16,9 @@ from kvlab.compute.float8 import is_float8
 from kvlab.compute.fp8 import decode
 from kvlab.compute.scales import Scale, is_pool
 from kvlab.errors import UsageError
+from kvlab.memory import LayerGroups
 
-from .batch import Batch
+from .batch import Batch, Lane
 from .hf_support import MissingFromCache, Unsupported
 
 
@@ -26,17 +27,29 @@ class FlatCache:
 
     latent: the model hands over MLA latents, and expands what `update` returns into heads (DeepSeek). Then `update`
     returns the latents of every token in every context, and what the model makes of them is attended as a pool of
-    one-token blocks.
+    one-token blocks. groups: which table and which pools each layer uses; None: each its own pools, all one table.
     """
 
     is_compileable = False
 
-    def __init__(self, cache: PagedCache, attention: PagedAttention, planned: bool, latent: bool) -> None:
+    def __init__(
+        self,
+        cache: PagedCache,
+        attention: PagedAttention,
+        planned: bool,
+        latent: bool,
+        groups: LayerGroups | None = None,
+    ) -> None:
         self.cache, self.attention, self.planned, self.latent = cache, attention, planned, latent
+        if groups is not None and len(groups) > 1 and len(cache.scales.layers) > 1:
+            raise UsageError("scales that differ by layer do not fit pools that layers of several groups share")
+        self.groups = groups
+        self._group_of, self._place_of = (groups.group_of, groups.place_of) if groups is not None else ({}, {})
         self.writer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None = None  # in place of `store`
         self.batch: Batch | None = None
         self.written = self.attended = 0  # layers of this step that came to `update`, and to `attend`
-        self._keep: Tensor | None = None
+        self._lanes: list[Batch | Lane] = []
+        self._kept: list[tuple[Tensor, Tensor | None]] = []
         self._expanded: _Expanded | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -48,13 +61,14 @@ class FlatCache:
     def running(self, batch: Batch) -> Iterator[None]:
         """The step that `batch` is. Its tensors are let go of at the end, whatever happens."""
         self.batch, self.written, self.attended = batch, 0, 0
-        self._keep = None if bool((batch.slots >= 0).all()) else batch.slots >= 0
-        self._slots = batch.slots if self._keep is None else batch.slots[self._keep]
+        self._lanes = [batch, *batch.others]
+        self._kept = [_kept(lane.slots) for lane in self._lanes]
         self._expanded = _Expanded(batch, self.cache.block_size) if self.latent else None
         try:
             yield
         finally:
-            self.batch = self._expanded = self._keep = None
+            self.batch = self._expanded = None
+            self._lanes, self._kept = [], []
 
     def refuse_bypass(self, name: str) -> None:
         """`Unsupported` if a layer wrote its keys but did not come to us for its attention, or none came at all."""
@@ -76,21 +90,27 @@ class FlatCache:
         kwargs["kvlab_step"] = self
         self.written += 1
         rows = key[0].transpose(0, 1), value[0].transpose(0, 1)
-        pools = self.cache.pools_for(layer_idx, *rows)
-        self._store(pools, rows, self.cache.layer_scales[layer_idx])
+        place, group = self._place_of.get(layer_idx, layer_idx), self._group_of.get(layer_idx, 0)
+        pools, scales = self.cache.pools_for(place, *rows), self.cache.layer_scales[place]
+        if pools[0].shape[2:] != rows[0].shape[1:] or pools[1].shape[2:] != rows[1].shape[1:]:
+            raise Unsupported(
+                f"layer {layer_idx} has keys or values of another shape than others that share its blocks"
+            )
+        self._store(pools, rows, scales, group)
         if self._expanded is None:
             return key, value
-        scales = self.cache.layer_scales[layer_idx]
         latent, rotary = (self._expanded.gather(*each, key.dtype) for each in zip(pools, scales, strict=True))
         return latent, rotary
 
-    def _store(self, pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor], scales: LayerScales) -> None:
-        """Each layer's pools have room for the step's tokens at the same slots; -1 is written nowhere."""
-        if self.writer is not None and self.batch is not None:
-            self.writer(*pools, *rows, self.batch.slots)
+    def _store(
+        self, pools: tuple[Tensor, Tensor], rows: tuple[Tensor, Tensor], scales: LayerScales, group: int
+    ) -> None:
+        """Each layer of a group has room for the step's tokens at the same slots; -1 is written nowhere."""
+        if self.writer is not None:
+            self.writer(*pools, *rows, self._lanes[group].slots)
             return
-        new = rows if self._keep is None else (rows[0][self._keep], rows[1][self._keep])
-        store_kv(pools, new, self._slots, scales)
+        slots, keep = self._kept[group]
+        store_kv(pools, rows if keep is None else (rows[0][keep], rows[1][keep]), slots, scales)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
         """`[1, heads, T, dim]` queries to `[1, T, heads, value_dim]`, over everything that the block tables name."""
@@ -102,14 +122,30 @@ class FlatCache:
         if self._expanded is not None:
             pools, tables, plan = self._expanded.as_pools(key, value), self._expanded.tables, self._expanded.plan
         else:
-            pools, tables, plan = (self.cache.keys[layer], self.cache.values[layer]), batch.tables, batch.plan
+            place, lane = self._place_of.get(layer, layer), self._lanes[self._group_of.get(layer, 0)]
+            pools, tables, plan = (self.cache.keys[place], self.cache.values[place]), lane.tables, lane.plan
+            self._refuse_another_window(layer, options.get("window"))
             if key.shape[1] != pools[0].shape[2]:
                 raise Unsupported(f"layer {layer} caches {pools[0].shape[2]} key heads but attends over {key.shape[1]}")
             if self.cache.dtype is not None:
-                options["key_scale"], options["value_scale"] = self.cache.layer_scales[layer]
+                options["key_scale"], options["value_scale"] = self.cache.layer_scales[place]
         if self.planned:
             options["plan"] = plan
         return self.attention(query, *pools, tables, batch.query_start, batch.context_lengths, **options).unsqueeze(0)
+
+    def _refuse_another_window(self, layer: int, window: int | None) -> None:
+        """What is behind a window is given back, so the layer must see no more than its configuration said."""
+        if self.groups is None:
+            return
+        told = self.groups[self._group_of[layer]].window
+        if told is not None and (window is None or window > told):
+            raise Unsupported(f"layer {layer} is said to see the last {told} tokens, but asks for {window or 'all'}")
+
+
+def _kept(slots: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The slots that are written, and which they are, if not all."""
+    keep = slots >= 0
+    return (slots, None) if bool(keep.all()) else (slots[keep], keep)
 
 
 class _Expanded:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 from kvlab.compute import HostCache
 from kvlab.errors import InvariantBroken
 from kvlab.memory import BlockManager, slot_mapping
@@ -22,6 +25,7 @@ class Placement:
     def __init__(self, manager: BlockManager, paged: PagedModel, host_blocks: int = 0) -> None:
         self.manager, self.paged = manager, paged
         self.tiers: Tiering | None = None
+        self._groups = len(getattr(manager, "groups", [manager]))  # of layers, each with tables of its own
         self.host = HostCache(paged.cache, host_blocks) if host_blocks else None
 
     def place(self, plan: Plan, checked: bool = False) -> tuple[Batch, Ran]:
@@ -59,10 +63,17 @@ class Placement:
 
     def _row(self, generation: Generation, count: int, slots: list[int], checked: bool) -> Row:
         start, table = generation.computed, self.manager.table(generation.id)
+        others = [self._other(generation.id, group, start, start + count) for group in range(1, self._groups)]
         if checked:
-            self._check(generation, slots, table, start)
+            for there in [(table, slots), *others]:
+                self._check(generation, there[1], there[0], start)
         tokens = generation.pending_tokens(count)
-        return Row(tokens, start, table, slots, wants_logits=count == generation.pending)
+        return Row(tokens, start, table, slots, count == generation.pending, others)
+
+    def _other(self, seq_id: Hashable, group: int, start: int, stop: int) -> tuple[list[int], list[int]]:
+        """Table and slots of a sequence in a further group of layers."""
+        manager: Any = self.manager
+        return manager.table(seq_id, group), manager.slots(seq_id, start, stop, group).tolist()
 
     def _check(self, generation: Generation, slots: list[int], table: list[int], start: int) -> None:
         size = self.manager.block_size

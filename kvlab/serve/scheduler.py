@@ -63,6 +63,7 @@ class Scheduler(Roster):
         self.policies = policies
         self.max_running, self.token_budget, self.watermark = max_running, token_budget, watermark
         self.preemptions = self.swaps = self.recomputed_tokens = 0
+        self._room = getattr(store, "room", None)  # of stores that make room for a prompt chunk by chunk
 
     def schedule(self) -> Plan:
         """The next step: those who decode, then prompts under way, then who can be admitted. Empty if nobody is there.
@@ -162,11 +163,12 @@ class Scheduler(Roster):
         """Blocks that must stay free when somebody is admitted."""
         return ceil(self.watermark * self.store.num_blocks) if self.num_running else 0
 
-    @staticmethod
-    def _chunk(plan: Plan, job: Any, left: int) -> int:
-        """As many of the job's tokens as fit into `left`; returns how many."""
+    def _chunk(self, plan: Plan, job: Any, left: int) -> int:
+        """As many of the job's tokens as fit into `left`, and into the store; returns how many."""
         length = job.length
         stop = min(job.computed + max(left, 0), length)
+        if self._room is not None:
+            stop = self._room(job, stop)
         if stop > job.computed:
             plan.chunks.append(Chunk(job, job.computed, stop, stop == length))
         return stop - job.computed
