@@ -1,0 +1,235 @@
+"""Groups of layers with a table each on one pool: what each holds, what goes back, and that nothing is lost."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
+from kvlab.memory import BlockPool, HybridManager, blocks_needed, group_layers
+from tests.memory.snapshots import refused, snapshot
+
+GEMMA_3 = [None if layer % 6 == 5 else 1024 for layer in range(62)]  # 27B: 52 sliding layers, 10 full ones
+GPT_OSS = [128, None] * 12
+
+
+def manager(num_blocks: int = 30, windows=(None, 6), chunk: int | None = None, size: int = 4) -> HybridManager:
+    return HybridManager(BlockPool(num_blocks, null_block=True), size, windows, chunk)
+
+
+@given(st.lists(st.sampled_from([None, 4, 9]), min_size=1, max_size=40))
+def test_every_layer_is_in_one_group_of_its_kind_and_has_a_place_of_its_own_there(windows: list) -> None:
+    groups = group_layers(windows)
+    assert sorted(layer for group in groups for layer in group.layers) == list(range(len(windows)))
+    assert all(windows[layer] == group.window for group in groups for layer in group.layers)
+    places = {(groups.group_of[layer], groups.place_of[layer]) for layer in range(len(windows))}
+    assert len(places) == len(windows) and all(place < groups.size for _, place in places)
+    assert groups.padding == len(groups) * groups.size - len(windows)
+
+
+def test_groups_are_those_that_published_models_get() -> None:
+    gemma, oss = group_layers(GEMMA_3), group_layers(GPT_OSS)
+    assert (gemma.size, len(gemma), gemma.padding) == (10, 7, 8)
+    assert (oss.size, len(oss), oss.padding) == (12, 2, 0)
+    assert group_layers([128] * 12 + [None] * 13).size == 13  # nearly as many: padded, not cut
+    assert len(group_layers([None] * 32)) == 1
+    for wrong in ([], [None, 0]):
+        with pytest.raises(UsageError):
+            group_layers(wrong)
+
+
+def test_one_pool_gives_a_long_context_fewer_bytes_than_a_table_for_all_layers_could() -> None:
+    """Gemma 3 27B at 32k tokens: 10 layers keep all of it, 52 keep 1,024 tokens."""
+    groups, size, tokens = group_layers(GEMMA_3), 16, 32_768
+    hybrid = HybridManager(BlockPool(20_000, null_block=True), size, [group.window for group in groups], chunk=2048)
+    hybrid.admit("a", tokens)
+    for start in range(0, tokens, 2048):
+        hybrid.advance("a", start, tokens)
+    hybrid.slide(["a"])
+    slots = sum(hybrid.num_held(["a"])) * size * groups.size
+    assert sum(hybrid.num_held(["a"])) == 2048 + 6 * 64
+    assert slots == pytest.approx((10 * tokens + 52 * 1024) * 1.02, rel=0.01)  # 8 layers of padding a window
+    assert 62 * tokens / slots > 5.2
+
+
+def test_a_long_prompt_takes_only_what_a_chunk_and_its_window_lie_in_and_moves_on_from_there() -> None:
+    hybrid = manager(60, chunk=8)
+    hybrid.admit("a", 100)
+    assert hybrid.num_held(["a"]) == [25, hybrid.most_blocks(1, 100)] == [25, 4]
+    for start in range(0, 100, 8):
+        assert hybrid.advance("a", start, 100) >= min(100, start + 8)
+        assert hybrid.advance("a", start, 100) >= min(100, start + 8)  # it can be repeated
+        assert hybrid.slots("a", start, min(100, start + 8), group=1).all()
+        assert hybrid.num_held(["a"])[1] <= 4
+        hybrid.check()
+    assert hybrid.num_tokens("a") == 100
+    hybrid.slide(["a"])
+    assert hybrid.num_held(["a"]) == [25, 2]
+    hybrid.free("a")
+    assert hybrid.pool.num_free == 59
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 9),
+    st.integers(1, 5),
+    st.integers(1, 12),
+    st.integers(0, 60),
+    st.lists(st.integers(1, 12), max_size=30),
+)
+def test_any_chunks_up_to_the_one_that_was_planned_always_have_room_even_if_no_other_block_is_free(
+    window: int, size: int, chunk: int, tokens: int, steps: list[int]
+) -> None:
+    hybrid = manager(200, (window, None), chunk, size)
+    hybrid.admit("a", tokens)
+    hybrid.pool.take(hybrid.pool.num_free)
+    start = 0
+    for step in [*steps, *[chunk] * 60]:
+        stop = min(tokens, start + min(step, chunk))
+        assert hybrid.advance("a", start, tokens) >= stop
+        seen = {place // size for place in range(max(0, start - window + 1), stop)}
+        assert all(hybrid.table("a", 0)[place] != 0 for place in seen)
+        assert hybrid.num_held(["a"])[0] <= hybrid.most_blocks(0, tokens)
+        start = stop
+    assert hybrid.num_tokens("a") == tokens == start
+
+
+def test_a_block_that_a_sliding_group_gives_back_is_taken_by_a_full_one() -> None:
+    hybrid = manager(9)
+    hybrid.admit("a", 16)
+    gone = hybrid.table("a", 1)[:2]
+    assert hybrid.pool.num_free == 0 and hybrid.slide(["a"]) == 2
+    slots, copies = hybrid.append_each(["a"])
+    assert slots == [hybrid.table("a")[-1] * 4] and copies == []
+    assert {hybrid.table("a")[-1], hybrid.table("a", 1)[-1]} == set(gone)
+    hybrid.check()
+
+
+def test_what_cannot_be_met_in_all_groups_is_done_in_none() -> None:
+    hybrid = manager(10)
+    hybrid.admit("a", 16)
+    refused(OutOfBlocks, hybrid, call=lambda: hybrid.append_each(["a"]))
+    refused(OutOfBlocks, hybrid, call=lambda: hybrid.admit("b", 5))
+    refused(UsageError, hybrid, call=lambda: hybrid.admit("a", 1))
+    refused(UsageError, hybrid, call=lambda: hybrid.append_each(["a", "c"]))
+    refused(UsageError, hybrid, call=lambda: hybrid.fork("a", ["b", "a"]))
+    refused(UsageError, hybrid, call=lambda: hybrid.admit("b", 9, prefix=[1]), match="one group")
+    refused(UsageError, hybrid, call=lambda: hybrid.remap("a", {0: 1}), match="one table")
+    with pytest.raises(UsageError):
+        manager(chunk=0)
+    with pytest.raises(UsageError):
+        manager(windows=())
+    with pytest.raises(UsageError, match="null_block"):
+        HybridManager(BlockPool(4), 4, [None, 6])
+
+
+def test_check_finds_a_block_in_two_groups_and_a_sequence_in_one_only() -> None:
+    hybrid = manager()
+    hybrid.admit("a", 4)
+    table = hybrid.groups[1].sequences["a"].table
+    hybrid.pool.release(table)
+    table[:] = hybrid.table("a")
+    hybrid.pool.share(table)
+    with pytest.raises(InvariantBroken, match="I5: block 1 of 'a' is in groups 0 and 1"):
+        hybrid.check()
+    hybrid = manager()
+    hybrid.admit("a", 4)
+    hybrid.groups[1].free("a")
+    with pytest.raises(InvariantBroken, match="in some groups"):
+        hybrid.check()
+
+
+class HybridMachine(RuleBasedStateMachine):
+    """The model: the text of each sequence, and for each group a memory of which slot holds whose token."""
+
+    @initialize(
+        num_blocks=st.integers(6, 24), size=st.integers(1, 3), windows=st.sampled_from([(None, 3), (5, 2, None), (4,)])
+    )
+    def begin(self, num_blocks: int, size: int, windows: tuple) -> None:
+        self.hybrid, self.size, self.windows = manager(num_blocks, windows, 4, size), size, windows
+        self.memory: list[object] = [None] * (num_blocks * size)
+        self.texts: dict[str, list[object]] = {}
+        self.count = 0
+
+    def write(self, seq_id: str, start: int) -> None:
+        for group, _ in enumerate(self.windows):
+            for place, slot in enumerate(self.hybrid.slots(seq_id, start, len(self.texts[seq_id]), group).tolist()):
+                assert self.hybrid.pool.ref_count(slot // self.size) == 1
+                self.memory[slot] = group, self.texts[seq_id][start + place]
+
+    def say(self, seq_id: str, tokens: int) -> None:
+        self.texts[seq_id] += range(self.count, self.count + tokens)
+        self.count += tokens
+
+    @rule(seq_id=st.sampled_from("abc"), tokens=st.integers(0, 20))
+    def admit_and_run(self, seq_id: str, tokens: int) -> None:
+        if seq_id in self.texts:
+            return
+        if self.hybrid.blocks_to_admit(tokens) > self.hybrid.pool.num_free:
+            refused(OutOfBlocks, self.hybrid, call=lambda: self.hybrid.admit(seq_id, tokens))
+            return
+        self.hybrid.admit(seq_id, tokens)
+        self.texts[seq_id] = []
+        for start in range(0, tokens, 4):
+            assert self.hybrid.advance(seq_id, start, tokens) >= min(tokens, start + 4)
+            self.say(seq_id, min(tokens, start + 4) - start)
+            self.write(seq_id, start)
+
+    @rule(chosen=st.lists(st.sampled_from("abcde"), unique=True), slide=st.booleans())
+    def append(self, chosen: list[str], slide: bool) -> None:
+        chosen = [seq_id for seq_id in chosen if seq_id in self.texts]
+        if slide:
+            self.hybrid.slide(chosen)
+        before = snapshot(self.hybrid)
+        try:
+            slots, copies = self.hybrid.append_each(chosen)
+        except OutOfBlocks:
+            assert snapshot(self.hybrid) == before
+            return
+        read = [self.memory[source * self.size : (source + 1) * self.size] for source, _ in copies]
+        for (_, target), block in zip(copies, read, strict=True):
+            self.memory[target * self.size : (target + 1) * self.size] = block
+        for seq_id, slot in zip(chosen, slots, strict=True):
+            self.say(seq_id, 1)
+            assert slot == self.hybrid.slots(seq_id, len(self.texts[seq_id]) - 1)[0]
+            self.write(seq_id, len(self.texts[seq_id]) - 1)
+
+    @rule(parent=st.sampled_from("abc"), child=st.sampled_from("de"))
+    def fork(self, parent: str, child: str) -> None:
+        if parent in self.texts and child not in self.texts:
+            self.hybrid.fork(parent, [child])
+            self.texts[child] = list(self.texts[parent])
+
+    @rule(seq_id=st.sampled_from("abcde"))
+    def free(self, seq_id: str) -> None:
+        if seq_id in self.texts:
+            self.hybrid.free(seq_id)
+            del self.texts[seq_id]
+
+    @invariant()
+    def every_group_finds_what_its_layers_see(self) -> None:
+        self.hybrid.check()
+        for (seq_id, text), (group, window) in product(self.texts.items(), enumerate(self.windows)):
+            start = 0 if window is None else max(0, len(text) - window + 1)
+            slots = self.hybrid.slots(seq_id, start, group=group).tolist()
+            assert [self.memory[slot] for slot in slots] == [(group, token) for token in text[start:]]
+
+    @invariant()
+    def the_pool_misses_what_is_held_and_nothing_else(self) -> None:
+        pool = self.hybrid.pool
+        assert pool.num_blocks - 1 - pool.num_free == sum(self.hybrid.num_held(self.texts))
+        assert self.hybrid.waste().capacity == len(self.memory)
+        full = [group for group, window in enumerate(self.windows) if window is None]
+        assert all(
+            len(self.hybrid.table(seq_id, group)) == blocks_needed(len(text), self.size)
+            for seq_id, text in self.texts.items()
+            for group in full
+        )
+
+
+HybridMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestHybridInAnyOrder = HybridMachine.TestCase

@@ -1,0 +1,227 @@
+"""An engine that gives back what is behind sliding windows: the tokens of generate(), and a bound on what is held."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvlab.errors import UsageError
+from kvlab.memory import HybridManager, RadixCache, blocks_needed
+from kvlab.serve.admission import NeverFits
+from kvlab.serve.engine import Engine
+from kvlab.serve.hf_support import Unsupported
+from kvlab.serve.sampling import Sampling
+from tests.serve.models import CONFIGS, attention, greedy, prompt, tiny
+
+B, WINDOW, NEW = 4, 6, 24
+LENGTHS = [1, 5, 8, 21, 40, 13]
+PROMPTS = [prompt(length, seed) for seed, length in enumerate(LENGTHS)]
+WINDOWED = ["mistral", "gemma2", "gemma3", "gpt_oss"]
+STEADY = blocks_needed(WINDOW - 1, B) + 1  # blocks that a window touches, wherever it lies
+
+
+@functools.cache
+def expected(name: str) -> list[list[int]]:
+    return [greedy(tiny(name), ids, NEW) for ids in PROMPTS]
+
+
+def engine(name: str, num_blocks: int = 60, **options) -> Engine:
+    return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, hybrid=True, **options)
+
+
+def manager(serving: Engine) -> HybridManager:
+    assert isinstance(serving.manager, HybridManager)
+    return serving.manager
+
+
+def sliding(serving: Engine) -> list[int]:
+    return [number for number, window in enumerate(manager(serving).windows) if window is not None]
+
+
+def idle(serving: Engine) -> bool:
+    free = serving.manager.pool.num_free == serving.num_blocks - 1
+    return free and serving.manager.pool.ref_count(0) == 1 and len(serving.manager) == 0
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+@pytest.mark.parametrize("budget", [3, 16, 512])
+def test_tokens_are_those_of_generate_and_sliding_layers_hold_no_more_than_their_window(name, budget):
+    serving = engine(name, token_budget=budget, max_running=3)
+    asked = [serving.submit(ids, NEW) for ids in PROMPTS]
+    prefill, decode = blocks_needed(WINDOW + budget - 2, B) + 1, 0
+    while serving.has_work:
+        before = {one.id for one in serving.running if one.tokens}
+        serving.step()
+        for one in serving.running:
+            if one.id not in manager(serving):
+                continue
+            held = manager(serving).num_held([one.id])
+            for group in sliding(serving):
+                assert held[group] <= prefill
+                if one.id in before:
+                    decode = max(decode, held[group])
+            for group in set(range(len(held))) - set(sliding(serving)):
+                assert held[group] == blocks_needed(manager(serving).num_tokens(one.id), B)
+    assert [one.tokens for one in asked] == expected(name)
+    assert decode == STEADY and idle(serving)
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_a_pool_too_small_for_all_preempts_and_the_tokens_stay_the_same(name):
+    groups = len(sliding(engine(name)))
+    full = len(engine(name).manager.groups) - groups
+    blocks = 1 + full * blocks_needed(40 + NEW - 1, B) + groups * (blocks_needed(WINDOW + 6, B) + 1)
+    serving = engine(name, blocks, token_budget=8)
+    asked = [serving.submit(ids, NEW) for ids in PROMPTS]
+    serving.run()
+    assert [one.tokens for one in asked] == expected(name)
+    assert serving.stats().preemptions > 0 and idle(serving)
+    with pytest.raises(NeverFits):
+        engine(name, blocks - 1, token_budget=8).submit(PROMPTS[4], NEW)
+
+
+@functools.cache
+def small_engine(name: str) -> Engine:
+    return engine(name, 26, token_budget=8)
+
+
+@given(
+    st.sampled_from(["mistral", "gemma3"]),
+    st.permutations(range(6)),
+    st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    st.integers(1, 20),
+    st.integers(1, 6),
+    st.sets(st.integers(0, 5), max_size=2),
+)
+@settings(max_examples=12, deadline=None)
+def test_any_order_of_arrival_budget_and_abort_gives_the_same_tokens(name, order, gaps, budget, most, aborted):
+    serving = small_engine(name)
+    serving.token_budget, serving.max_running = budget, most  # also a budget above the one that room was planned for
+    asked = {}
+    for i, gap in zip(order, gaps, strict=True):
+        asked[i] = serving.submit(PROMPTS[i], NEW)
+        for _ in range(gap):
+            serving.step()
+        if i in aborted:
+            serving.abort(asked[i])
+    serving.run()
+    for i, one in asked.items():
+        assert one.tokens == expected(name)[i] or i in aborted
+    assert idle(serving)
+
+
+def test_blocks_that_sliding_layers_give_back_serve_full_ones():
+    """Gemma 3 has one pool: with a table for all layers, or a pool a kind, so few blocks would not do."""
+    tokens = 40 + NEW - 1
+    both = 2 * blocks_needed(tokens, B)
+    serving = engine("gemma3", 1 + blocks_needed(tokens, B) + blocks_needed(WINDOW + 6, B) + 1, token_budget=8)
+    asked = serving.submit(PROMPTS[4], NEW)
+    seen: dict[int, set[int]] = {0: set(), 1: set()}
+    while serving.has_work:
+        serving.step()
+        if asked.id in serving.manager:
+            for group, table in enumerate(manager(serving).tables(asked.id)):
+                seen[group] |= set(table) - {0}
+    assert asked.tokens == expected("gemma3")[4]
+    assert seen[0] & seen[1], "no block ever served both kinds of layers"
+    assert serving.num_blocks < 0.75 * both
+
+
+def test_a_block_is_one_groups_layers_so_the_pools_are_as_many_as_a_group_has():
+    one, two = engine("gemma3").paged.cache, Engine(tiny("gemma3"), 60, B).paged.cache
+    assert len(one) == 1 and len(two) == 2
+    assert one.bytes_per_token * 2 == two.bytes_per_token
+
+
+@pytest.mark.parametrize("options", [{}, {"token_budget": 7}])
+def test_prompts_that_begin_alike_are_found_again_where_all_layers_slide(options):
+    model, shared = tiny("mistral"), prompt(24, 9)
+    prompts = [[*shared, *prompt(n, n)] for n in (3, 6, 1)] + [shared]
+    serving = engine("mistral", prefix="hash", **options)
+    first = serving.submit(prompts[0], NEW)
+    serving.run()
+    rest = [serving.submit(ids, NEW) for ids in prompts[1:]]
+    serving.run()
+    assert [one.tokens for one in [first, *rest]] == [greedy(model, ids, NEW) for ids in prompts]
+    assert serving.hits.found == 24 + 24 + 20
+    assert idle(serving)
+
+
+def test_a_preempted_request_finds_what_is_left_of_its_own_window():
+    model, prompts = tiny("mistral"), [prompt(length, 5) for length in range(2, 8)]
+    serving = engine("mistral", 10, prefix="hash", token_budget=8)
+    asked = [serving.submit(ids, NEW) for ids in prompts]
+    serving.run()
+    assert [one.tokens for one in asked] == [greedy(model, ids, NEW) for ids in prompts]
+    without = sum(map(len, prompts)) + 6 * (NEW - 1) + serving.scheduler.recomputed_tokens
+    assert serving.stats().preemptions > 0 and serving.projected_tokens < without
+    assert idle(serving)
+
+
+@pytest.mark.parametrize("name", ["mistral", "gemma3"])
+def test_samples_of_one_prompt_share_it_and_are_those_of_an_engine_that_keeps_everything(name):
+    answers = []
+    for options in ({"hybrid": True}, {}):
+        serving = Engine(tiny(name), 120, B, checked=True, fill=math.nan, **options)
+        asked = serving.sample(PROMPTS[3], 4, NEW, Sampling(temperature=1.0, seed=3))
+        serving.run()
+        answers.append([sample.tokens for sample in asked.samples])
+    assert answers[0] == answers[1] and len(set(map(tuple, answers[0]))) > 1
+
+
+@pytest.mark.parametrize("name", ["mistral", "gemma3"])
+def test_beams_past_the_window_are_those_of_generate(name):
+    model = attention(tiny(name), "eager")
+    serving = engine(name, 120)
+    asked = serving.beam(PROMPTS[3], 3, NEW)
+    serving.run()
+    assert asked.hypotheses[0].tokens == greedy(model, PROMPTS[3], NEW, num_beams=3)
+    assert idle(serving)
+
+
+@pytest.mark.parametrize("name", sorted(set(CONFIGS) - set(WINDOWED)))
+def test_a_model_without_windows_is_served_as_ever(name):
+    serving = engine(name)
+    asked = serving.submit(PROMPTS[1], 4)
+    serving.run()
+    assert asked.tokens == greedy(tiny(name), PROMPTS[1], 4)
+    assert serving.manager.pool.num_free == serving.num_blocks and serving.paged.cache.num_blocks == 60
+
+
+@pytest.mark.parametrize(
+    "name, options, says",
+    [
+        ("gemma3", {"prefix": "hash"}, "prefix= and hybrid= do not go together for a model with 2 groups of layers"),
+        ("mistral", {"prefix": "radix"}, 'prefixes are found by prefix="hash"'),
+        ("mistral", {"prefix": RadixCache}, 'prefixes are found by prefix="hash"'),
+        ("mistral", {"host_blocks": 4}, "host_blocks= and hybrid= do not go together"),
+    ],
+)
+def test_what_does_not_go_with_windows_is_refused_in_a_sentence(name, options, says):
+    with pytest.raises(UsageError, match=says):
+        engine(name, **options)
+
+
+def test_a_layer_that_sees_more_than_its_configuration_says_is_refused():
+    model = tiny("mistral")
+    layer = model.model.layers[1].self_attn
+    forward = layer.forward
+    windows = [model.config.sliding_window, None]
+
+    def further(*args, **kwargs):
+        model.config.sliding_window = windows[1]
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            model.config.sliding_window = windows[0]
+
+    layer.forward = further
+    try:
+        with pytest.raises(Unsupported, match="layer 1 is said to see the last 6 tokens, but asks for all"):
+            engine("mistral")
+    finally:
+        del layer.forward
