@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvlab.errors import UsageError
-from kvlab.memory import HybridManager, RadixCache, blocks_needed
+from kvlab.memory import BlockManager, HostTier, HybridManager, RadixCache, blocks_needed
 from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.hf_support import Unsupported
@@ -152,14 +152,14 @@ def test_prompts_that_begin_alike_are_found_again_where_all_layers_slide(options
 
 
 def test_a_preempted_request_finds_what_is_left_of_its_own_window():
-    model, prompts = tiny("mistral"), [prompt(length, 5) for length in range(2, 8)]
-    serving = engine("mistral", 10, prefix="hash", token_budget=8)
-    asked = [serving.submit(ids, NEW) for ids in prompts]
+    model, prompts = tiny("mistral"), [prompt(length, 5) for length in range(6, 14)]
+    serving = engine("mistral", 12, prefix="hash", token_budget=8, watermark=0.0)
+    asked = [serving.submit(ids, 16) for ids in prompts]
     serving.run()
-    assert [one.tokens for one in asked] == [greedy(model, ids, NEW) for ids in prompts]
-    without = sum(map(len, prompts)) + 6 * (NEW - 1) + serving.scheduler.recomputed_tokens
+    assert [one.tokens for one in asked] == [greedy(model, ids, 16) for ids in prompts]
+    without = sum(map(len, prompts)) + 8 * 15 + serving.scheduler.recomputed_tokens
     assert serving.stats().preemptions > 0 and serving.projected_tokens < without
-    assert idle(serving)
+    assert serving.hits.found == 0 and idle(serving)  # one's own is no shared prefix (F7)
 
 
 @pytest.mark.parametrize("name", ["mistral", "gemma3"])
@@ -199,6 +199,8 @@ def test_a_model_without_windows_is_served_as_ever(name):
         ("mistral", {"prefix": "radix"}, 'prefixes are found by prefix="hash"'),
         ("mistral", {"prefix": RadixCache}, 'prefixes are found by prefix="hash"'),
         ("mistral", {"host_blocks": 4}, "host_blocks= and hybrid= do not go together"),
+        ("mistral", {"prefix": "hash", "tiers": [HostTier(4)]}, "tiers= and hybrid= do not go together"),
+        ("mistral", {"manager": BlockManager(60, B)}, "manager= and hybrid= do not go together"),
     ],
 )
 def test_what_does_not_go_with_windows_is_refused_in_a_sentence(name, options, says):
