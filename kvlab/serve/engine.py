@@ -51,6 +51,8 @@ class Engine(Submissions):
     layers slide. checked: `check()` runs after every step, and what is found is compared with what was written.
     """
 
+    steps = projected_tokens = generated_tokens = 0
+    planning_seconds = step_seconds = 0.0
     _decided: Outcome | None = None
     _in_step = False
 
@@ -89,8 +91,6 @@ class Engine(Submissions):
             *(model, num_blocks, block_size), attention=attention, kernels=kernels,
             fill=fill, kv_dtype=kv_dtype, scales=scales, groups=memory.groups,
         )  # fmt: skip
-        self.steps = self.projected_tokens = self.generated_tokens = 0
-        self.planning_seconds = self.step_seconds = 0.0
         self._line = Line(self.scheduler)
         self._desk = Desk(memory.limits(self.paged.max_positions), self.paged)
         self._placement = Placement(self.manager, self.paged, host_blocks)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvlab.compute import Scales
 from kvlab.errors import UsageError
 from kvlab.memory import BlockManager, HostTier, HybridManager, RadixCache, blocks_needed
 from kvlab.serve.admission import NeverFits
@@ -192,6 +193,19 @@ def test_a_model_without_windows_is_served_as_ever(name):
     assert serving.manager.pool.num_free == serving.num_blocks and serving.paged.cache.num_blocks == 60
 
 
+@pytest.mark.parametrize("scales", [None, (0.05, 0.02), "token_head"], ids=str)
+@pytest.mark.parametrize("name", ["mistral", "gemma3"])
+def test_eight_bits_behind_windows_are_those_of_an_engine_that_keeps_everything(name, scales):
+    answers = []
+    for hybrid in (True, False):
+        options = {"kv_dtype": "fp8", "scales": scales, "hybrid": hybrid}
+        serving = Engine(tiny(name), 60, B, checked=True, fill=math.nan, token_budget=16, **options)
+        asked = [serving.submit(ids, NEW) for ids in PROMPTS[2:5]]
+        serving.run()
+        answers.append([one.tokens for one in asked])
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize(
     "name, options, says",
     [
@@ -200,6 +214,7 @@ def test_a_model_without_windows_is_served_as_ever(name):
         ("mistral", {"prefix": RadixCache}, 'prefixes are found by prefix="hash"'),
         ("mistral", {"host_blocks": 4}, "host_blocks= and hybrid= do not go together"),
         ("mistral", {"prefix": "hash", "tiers": [HostTier(4)]}, "tiers= and hybrid= do not go together"),
+        ("gemma3", {"kv_dtype": "fp8", "scales": Scales([(1.0, 1.0), (2.0, 2.0)])}, "scales that differ by layer"),
         ("mistral", {"manager": BlockManager(60, B)}, "manager= and hybrid= do not go together"),
     ],
 )
