@@ -122,6 +122,8 @@ class VirtualKV:
         self.cache.check()
 
     def _view(self, part: _Part) -> Tensor:
+        if not self._flat:
+            raise UsageError("these keys and values were closed")
         numbers, size = self._numbers[part.range], self._spaces.sizes[part.range] // self.dtype.itemsize
         shape = (self._spaces.rows, self.max_tokens, part.heads, part.dim)
         return self._flat[part.range].as_strided(shape, (size, numbers, part.dim, 1), part.column)

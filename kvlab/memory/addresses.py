@@ -51,7 +51,8 @@ def address_ranges(shape: KVShape, sliced: bool = False) -> list[int]:
     - A range for the keys and one for the values of every layer, as the paper begins: 64 for Llama-3-8B, 2 KiB a token
       in each, so that a page of 2 MiB is 1,024 tokens of one layer.
     - `sliced`: all layers of a token side by side, keys in one range and values in another, of which each layer sees a
-      slice (the paper's tensor slicing): 64 KiB a token for Llama-3-8B, a page of 2 MiB is 32 tokens of all layers.
+      slice (the paper's tensor slicing, `megacache` in its code): 64 KiB a token for Llama-3-8B, so that a page of
+      2 MiB is 32 tokens of all layers.
 
     Latents (MLA) are one range where there would be two. Layers with a window are given pages like the others. Layers
     of other shapes (`shape.others`) follow, with ranges of their own. Source: arXiv 2405.04437.

@@ -5,7 +5,8 @@ nothing. Physical memory comes page by page as tokens arrive, and the hardware's
 page lies. So attention reads ordinary contiguous tensors. The price is the page: it is the smallest piece there is, in
 every address range of every request.
 
-Source: Prabhu et al. 2024 (arXiv 2405.04437, "vAttention"), which does this with CUDA's virtual memory functions.
+Source: Prabhu et al. 2024 (arXiv 2405.04437, "vAttention"), which does this with CUDA's virtual memory functions and
+reports tokens up to 1.97 times as fast as vLLM's of that time (abstract, first version).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class VirtualCache:
     keys and one for the values of each layer). backing: makes the real addresses; None: the numbers alone.
 
     keep: pages of a freed request stay mapped, as spares, and the next request that is given its addresses finds them
-    there; they are taken only when somebody else needs them (the paper's deferred reclamation). It never
-    changes what fits. A call that is refused changes nothing (I13).
+    there; they are taken only when somebody else needs them (the paper's deferred reclamation). It never changes what
+    fits. A call that is refused changes nothing (I13), except that spares may be gone.
     """
 
     def __init__(
@@ -139,8 +140,7 @@ class VirtualCache:
             if self._idle[place].max_tokens >= max_tokens:
                 self._requests[request] = self._idle.pop(place)
                 return
-        addresses = self._backing(self._range_bytes(max_tokens), self.page_bytes) if self._backing else None
-        self._requests[request] = _Reserved(max_tokens, len(self.token_bytes), addresses)
+        self._requests[request] = _Reserved(max_tokens, len(self.token_bytes), self._new_addresses(max_tokens))
 
     def missing(self, request: Hashable, num_tokens: int) -> int:
         """Pages that `request` needs beyond those in which its tokens lie, to hold `num_tokens` tokens in all."""
@@ -238,6 +238,18 @@ class VirtualCache:
 
     def _needed(self, num_tokens: int) -> list[int]:
         return pages_needed(num_tokens, self.token_bytes, self.page_bytes)
+
+    def _new_addresses(self, max_tokens: int) -> Addresses | None:
+        if self._backing is None:
+            return None
+        sizes = self._range_bytes(max_tokens)
+        try:
+            return self._backing(sizes, self.page_bytes)
+        except UsageError:
+            if not self._idle:
+                raise
+        self.reclaim()  # idle addresses, all too short, may be what is in the way
+        return self._backing(sizes, self.page_bytes)
 
     def _range_bytes(self, max_tokens: int) -> list[int]:
         """Bytes of each address range for `max_tokens` tokens: whole pages."""

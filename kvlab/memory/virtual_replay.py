@@ -33,8 +33,8 @@ class Pages(NamedTuple):
 
 
 PAGES = (Pages(2 * MIB), Pages(256 * KIB), Pages(128 * KIB), Pages(64 * KIB), Pages(2 * MIB, sliced=True))
-"""The page sizes of vAttention (arXiv 2405.04437). CUDA gives 2 MiB; its authors changed the driver for the others.
-Slices bring a page of 2 MiB to as few tokens without that."""
+"""The page sizes that vAttention takes (arXiv 2405.04437, and the README of its code). CUDA gives 2 MiB; for the others
+its authors changed the driver. Slices bring a page of 2 MiB to as few tokens without that."""
 
 
 def virtual_table(
@@ -42,8 +42,9 @@ def virtual_table(
 ) -> list[PublishedRow]:
     """`published_table` for pages: each request alone grows to its final length, and what it then has is counted.
 
-    share_held: bytes of tokens over bytes of mapped pages. fit: requests for which memory of `kv_tokens` tokens is
-    enough, floor(kv_tokens * requests / tokens' worth of mapped pages).
+    The rows are of the same kind, so both tables can be shown as one. share_held: bytes of tokens over bytes of mapped
+    pages. fit: requests for which memory of `kv_tokens` tokens is enough, floor(kv_tokens * requests / tokens' worth
+    of mapped pages).
     """
     if not len(trace):
         raise UsageError("a table needs at least one request")

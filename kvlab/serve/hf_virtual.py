@@ -70,6 +70,16 @@ class VirtualGenerateCache(Cache):
             for held in layer.held(len(beam_idx)):
                 held.copy_(held.index_select(0, beam_idx.to(held.device)))
 
+    def crop(self, tokens_to_remove: int) -> None:
+        """Forget the last `-tokens_to_remove` tokens of every row, as transformers counts (0 or negative).
+
+        Their pages stay until `reset`: the next tokens are written over them.
+        """
+        if tokens_to_remove > 0:
+            raise UsageError(f"crop takes the tokens to remove as 0 or a negative number, not {tokens_to_remove}")
+        for layer in cast(list[VirtualLayer], self.layers):
+            layer.length = max(0, layer.length + tokens_to_remove)
+
     def reset(self) -> None:
         """Give every page back."""
         for row in list(self.memory.cache):
@@ -84,6 +94,8 @@ class VirtualGenerateCache(Cache):
 
 class VirtualLayer(CacheLayerMixin):
     """One layer's view of a `VirtualGenerateCache`: how far it has got."""
+
+    is_croppable = True
 
     def __init__(self, memory: VirtualKV, index: int) -> None:
         super().__init__()

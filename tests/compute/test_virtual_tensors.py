@@ -112,6 +112,19 @@ def paged(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, shape: La
     )
 
 
+def test_closing_ends_every_request_and_gives_all_memory_back():
+    memory = make(keep=True)
+    for request in "ab":
+        memory.reserve(request)
+        append(memory, request, 30, 2)
+    memory.free("a")
+    assert memory.cache.resident_bytes() > 0
+    memory.close()
+    assert memory.cache.resident_bytes() == 0 and len(memory.cache) == 0
+    with pytest.raises(UsageError, match="were closed"):
+        memory.batch(0)
+
+
 def test_half_precision_lies_in_half_the_memory():
     pages = []
     for dtype in (torch.float32, torch.bfloat16):

@@ -174,6 +174,19 @@ def test_places_in_common_spaces_are_handed_out_from_the_lowest_on_and_come_back
         RowSpaces(LinuxSpace, 2, [PAGE + 1], PAGE)
 
 
+def test_kept_places_that_are_too_short_make_way():
+    rows = RowSpaces(LinuxSpace, 1, [4 * PAGE], PAGE)
+    cache = VirtualCache(20, PAGE, [PAGE], keep=True, backing=rows)
+    cache.reserve("a", 2)
+    cache.grow("a", 2)
+    cache.free("a")
+    cache.reserve("b", 4)
+    assert cache.grow("b", 4) == 4
+    cache.check()
+    with pytest.raises(UsageError, match="all 1 are taken"):
+        cache.reserve("c", 1)
+
+
 def test_short_and_long_requests_come_and_go_and_memory_is_what_was_counted_all_along():
     trace = sharegpt_like(36, 3)
     cache = VirtualCache(3000, PAGE, [256] * 8, backing=linux_addresses)

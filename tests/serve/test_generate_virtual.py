@@ -61,6 +61,17 @@ def test_beams_are_copied_and_give_the_same_tokens():
     cache.check()
 
 
+def test_prompt_lookup_decoding_writes_over_the_tokens_it_takes_back():
+    model, cache = tiny("llama"), cache_for(tiny("llama"))
+    repeats = {"input_ids": torch.tensor([prompt(4) * 4]), "attention_mask": torch.ones(1, 16, dtype=torch.int64)}
+    options = {"max_new_tokens": 12, "do_sample": False}
+    assisted = model.generate(**repeats, **options, prompt_lookup_num_tokens=5, cache=cache)
+    assert torch.equal(assisted, model.generate(**repeats, **options))
+    cache.check()
+    with pytest.raises(UsageError, match="0 or a negative number, not 1"):
+        cache.crop(1)
+
+
 def test_requests_one_after_another_reuse_the_same_addresses_and_leave_no_memory():
     model = tiny("llama")
     cache = cache_for(model)
