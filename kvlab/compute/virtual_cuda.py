@@ -3,7 +3,7 @@
 The six calls of the paper (arXiv 2405.04437) in their order: `cuMemAddressReserve` sets addresses aside; `cuMemCreate`
 makes a physical page, which nobody can reach yet; `cuMemMap` puts it behind an address and `cuMemSetAccess` lets
 kernels in; `cuMemUnmap` takes it away again and `cuMemRelease` gives it back to the device. A page that was made is
-kept for the next request, since making one is the slow part.
+kept for the next request, as the paper's code keeps a pool of them, so that few steps wait for one to be made.
 
 The driver names the smallest page (`cuMemGetAllocationGranularity`): 2 MiB on the GPUs of today. The paper's 64, 128
 and 256 KiB are not to be had from it: its authors replaced the driver's part for unified memory (UVM) by one of their

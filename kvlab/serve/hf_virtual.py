@@ -20,8 +20,9 @@ class VirtualGenerateCache(Cache):
 
     The keys of all rows are one tensor `[rows, max_tokens, kv_heads, dim]` of addresses; each step maps the pages that
     its new tokens need, writes them and shows the model the front of the tensor. Compare `GenerateCache`, which copies
-    all keys and values out of their blocks for each layer of each step. The price beside the pages: two rows cannot
-    share them, so `reorder_cache` (beam search) copies bytes where `GenerateCache` moves table entries.
+    all keys and values out of their blocks for each layer of each step. The price beside the pages: rows do not
+    share them (a driver could map one twice, but only whole), so `reorder_cache` (beam search) copies bytes where
+    `GenerateCache` moves table entries.
 
     model: a transformers model whose layers keep keys and values of one shape, or its config. rows: of the batch, beams
     included. `OutOfPages` when a step needs more pages than are free; nothing is mapped then. More rows or tokens than

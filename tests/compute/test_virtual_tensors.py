@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import random
 import sys
 
 import pytest
@@ -110,6 +111,34 @@ def paged(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, shape: La
         torch.tensor([0, len(query)]),
         torch.tensor([len(key)], dtype=torch.int32),
     )
+
+
+def test_dozens_of_short_and_long_requests_come_and_go_and_each_is_attended_to_as_if_alone():
+    memory, draw = make(rows=6, num_pages=240, keep=True), random.Random(7)
+    waiting = [(f"request {number}", draw.choice([3, 9, 20, 250])) for number in range(36)]
+    held, resident = {}, []
+    while waiting or held:
+        while waiting and len(held) < 6:
+            request, length = waiting.pop()
+            memory.reserve(request)
+            held[request] = (length, [append(memory, request, 3, len(waiting))])
+        resident.append(memory.cache.resident_bytes())
+        for request, (length, written) in list(held.items()):
+            count = min(17, length - memory.cache.num_tokens(request))
+            if count > 0:
+                written.append(append(memory, request, count, draw.randrange(1000)))
+                continue
+            for layer, shape in enumerate(LAYERS):
+                key, value = (torch.cat([step[layer][kind] for step in written]) for kind in (0, 1))
+                query = torch.ones(1, 4 * shape.kv_heads, shape.key_dim)
+                alone = contiguous_attention(query, key, value)
+                assert torch.allclose(contiguous_attention(query, *memory.tokens(request, layer)), alone, atol=1e-5)
+            del held[request]
+            memory.free(request)
+            memory.check()
+    assert len(resident) > 30 and max(resident) <= 240 * PAGE
+    memory.cache.reclaim()
+    assert memory.cache.resident_bytes() == 0
 
 
 def test_closing_ends_every_request_and_gives_all_memory_back():

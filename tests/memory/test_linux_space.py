@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kvlab.errors import InvariantBroken, OutOfPages, UsageError
-from kvlab.memory import VirtualCache, sharegpt_like, watch
+from kvlab.memory import VirtualCache, sharegpt_like, virtual_waste, watch
 from kvlab.memory import linux_space as module
 from kvlab.memory.linux_space import LinuxSpace, linux_addresses
 from kvlab.memory.spaces import RowSpaces
@@ -194,6 +194,8 @@ def test_short_and_long_requests_come_and_go_and_memory_is_what_was_counted_all_
     assert [moment.resident for moment in moments] == [moment.mapped for moment in moments]
     assert max(moment.running for moment in moments) > 20 and len(moments) > 30
     assert all(0 <= moment.used - moment.held < moment.running * 8 * PAGE for moment in moments)
+    wasted = sum(moment.resident - moment.held for moment in moments) / sum(moment.running for moment in moments)
+    assert wasted == pytest.approx(virtual_waste([256] * 8, PAGE), rel=0.15)  # half a page for each range of a request
     most = max(moment.resident for moment in moments)
     assert moments[-1].resident < most / 4 and cache.resident_bytes() == 0  # it really fell
 
