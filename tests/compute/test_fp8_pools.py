@@ -61,13 +61,19 @@ class Case(NamedTuple):
         options.pop("return_lse", None)
         cut = [(int(a), int(b)) for a, b in zip(self.start, self.start[1:], strict=False)]
         parts = [
-            attend(self.query[a:b].float(), self.keys[i], self.values[i], DIM**-0.5, **options)
+            attend(self.query[a:b].float().cpu(), self.keys[i], self.values[i], DIM**-0.5, **options)
             for i, (a, b) in enumerate(cut)
         ]
         return torch.cat([output for output, _ in parts]), torch.cat([lse for _, lse in parts])
 
 
-def case(kind: str, kv_dtype: str = "fp8", fill: float = math.nan, dtype: torch.dtype = torch.float32) -> Case:
+def case(
+    kind: str,
+    kv_dtype: str = "fp8",
+    fill: float = math.nan,
+    dtype: torch.dtype = torch.float32,
+    device: str = "cpu",
+) -> Case:
     draw = torch.Generator().manual_seed(0)
     needed = [-(-length // SIZE) for length in LENGTHS]
     order = torch.randperm(sum(needed) + 3, generator=draw).tolist()
@@ -80,19 +86,20 @@ def case(kind: str, kv_dtype: str = "fp8", fill: float = math.nan, dtype: torch.
         slots = torch.tensor([mine[j // SIZE] * SIZE + j % SIZE for j in range(length)], dtype=torch.int64)
         key = torch.randn(length, KV_HEADS, DIM, generator=draw) * 3
         value = torch.randn(length, KV_HEADS, VALUE_DIM, generator=draw) * torch.tensor([900.0, 30.0]).unsqueeze(-1)
-        cache.write(0, key.to(dtype), value.to(dtype), slots)
+        cache.write(0, key.to(device, dtype), value.to(device, dtype), slots.to(device))
         key, value = cache.gather(0, mine, length)
-        keys.append(key)
-        values.append(value)
+        keys.append(key.cpu())
+        values.append(value.cpu())
     start = torch.tensor([0, *COUNTS]).cumsum(0).to(torch.int32)
     query = torch.randn(int(start[-1]), HEADS, DIM, generator=draw).to(dtype)
-    return Case(cache, tables, keys, values, query, start, torch.tensor(LENGTHS, dtype=torch.int32))
+    lengths = torch.tensor(LENGTHS, dtype=torch.int32).to(device)
+    return Case(cache, tables.to(device), keys, values, query.to(device), start.to(device), lengths)
 
 
 def close(found, expected, rtol=1e-4):
     for mine, right in zip(found, expected, strict=False):
         largest = float(right[right.isfinite()].abs().max())
-        torch.testing.assert_close(mine.double(), right, atol=rtol * largest, rtol=rtol)
+        torch.testing.assert_close(mine.double().cpu(), right, atol=rtol * largest, rtol=rtol)
 
 
 @pytest.mark.parametrize("kv_dtype", ["fp8", "fp8_e5m2"])
@@ -252,3 +259,28 @@ def test_an_older_gpu_is_told_what_it_lacks_and_what_would_run():
     assert float8_objection(e4m3, cuda, (9, 0)) is None and float8_objection(e4m3, cuda, (8, 9)) is None
     assert float8_objection(e5m2, cuda, (8, 0)) is None and float8_objection(e4m3, torch.device("cpu")) is None
     assert choose_backend("cpu", "torch").attention is paged_attention
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="it needs a GPU")
+@pytest.mark.parametrize("kind", SCALES)
+@pytest.mark.parametrize("kv_dtype", ["fp8", "fp8_e5m2"])
+def test_on_a_gpu_the_same_is_written_attended_copied_and_swapped(monkeypatch, kind, kv_dtype):
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+    made, on_cpu = case(kind, kv_dtype, device="cuda"), case(kind, kv_dtype)
+    for mine, theirs in zip((*made.keys, *made.values), (*on_cpu.keys, *on_cpu.values), strict=True):
+        off = (mine - theirs).abs() > 1e-5 * theirs.abs()
+        assert (
+            float(off.float().mean() if len(mine) else 0.0) < 0.02
+        )  # a division that is a bit off may round elsewhere
+    close(made.run(), made.expected(), rtol=1e-3)
+    objection = float8_objection(made.cache.dtype, made.query.device)
+    if kind != "token_head" and objection is None:
+        close(made.run(triton_attention.paged_attention), made.expected(), rtol=1e-2)
+    before = [pool.clone().view(torch.uint8) for _, pool in made.cache.pools()]
+    made.cache.copy_blocks([(0, 1)])
+    host = HostCache(made.cache, 2)
+    host.copy_out([(1, 1)])
+    host.copy_in([(1, 2)])
+    for (_, pool), old in zip(made.cache.pools(), before, strict=True):
+        assert torch.equal(pool.view(torch.uint8)[2], old[0])
