@@ -6,7 +6,7 @@ After Kwon et al. 2023 (arXiv 2309.06180), sections 4.5 and 7.3.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, SupportsIndex
 
@@ -81,12 +81,13 @@ class Swapper:
     another.
 
     Sequences that are moved together share on the host, and again afterwards, what they share now. A call that is
-    refused changes nothing (I13).
+    refused changes nothing (I13). plan: a stand-in for `swap_plan`, such as a learner's.
     """
 
     def __init__(self, manager: BlockManager, num_host_blocks: SupportsIndex) -> None:
         self.manager = manager
         self.host = BlockPool(num_host_blocks)
+        self.plan: Callable[[list[list[int]], list[int]], SwapPlan] = swap_plan
         self._away: dict[Hashable, _Away] = {}
 
     def __repr__(self) -> str:
@@ -119,7 +120,7 @@ class Swapper:
         tables = [self.manager.table(seq_id) for seq_id in ids]
         different = len(set(chain.from_iterable(tables)))
         host = self.host.take(different)
-        moved, copies = swap_plan(tables, host)
+        moved, copies = self.plan(tables, host)
         for block, holders in Counter(chain.from_iterable(moved)).items():
             self.host.share([block] * (holders - 1))
         for seq_id, table in zip(ids, moved, strict=True):
@@ -139,7 +140,7 @@ class Swapper:
         if needed + spare > free:
             raise OutOfBlocks(needed + spare, free)
         blocks = self.manager.pool.take(needed)
-        tables, copies = swap_plan([one.table for one in away], blocks)
+        tables, copies = self.plan([one.table for one in away], blocks)
         for seq_id, one, table in zip(ids, away, tables, strict=True):
             self.manager.adopt(seq_id, table, one.num_tokens)
             del self._away[seq_id]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
+from typing import Any
 
 from transformers import PreTrainedModel
 
@@ -16,6 +17,7 @@ from kvlab.compute.scales import Scale
 from kvlab.errors import InvariantBroken
 from kvlab.memory import BlockManager, HitRate, Tier
 
+from .assembling import assembled
 from .desk import Desk
 from .group import Group
 from .hf import PagedModel
@@ -53,6 +55,7 @@ class Engine(Submissions):
 
     steps = projected_tokens = generated_tokens = 0
     planning_seconds = step_seconds = 0.0
+    scheduler_type: type[Scheduler] = Scheduler
     _decided: Outcome | None = None
     _in_step = False
 
@@ -84,7 +87,7 @@ class Engine(Submissions):
         self.manager, self.store, self._reuse = memory.manager, memory.store, memory.reuse
         self.num_blocks, self.block_size, self.checked = num_blocks, block_size, checked
         policies = policies if order is None else policies._replace(pick=order)
-        self.scheduler = Scheduler(
+        self.scheduler = self.scheduler_type(
             self.store, max_running=max_running, token_budget=token_budget, watermark=watermark, policies=policies
         )
         self.paged = PagedModel(
@@ -95,6 +98,14 @@ class Engine(Submissions):
         self._desk = Desk(memory.limits(self.paged.max_positions), self.paged)
         self._placement = Placement(self.manager, self.paged, host_blocks)
         self._tiers = attach(tiers, self.paged, self._reuse, self._placement)
+
+    @classmethod
+    def from_my_parts(cls, model: PreTrainedModel, num_blocks: int, block_size: int = 16, **options: Any) -> Engine:
+        """An engine of the learner's own parts, as far as their exercises passed, and finished ones for the rest.
+
+        See `kvlab.course.myparts.engine_from_my_parts` for the options and for what happens to a part that fails.
+        """
+        return assembled(model, num_blocks, block_size, **options)
 
     @property
     def hits(self) -> HitRate:

@@ -8,7 +8,7 @@ block tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -119,6 +119,14 @@ class PagedModel:
         configs = [part.config for part in self._parts if hasattr(part, "config")]
         self._configs = list({id(config): config for config in configs}.values())
         self._probe()
+
+    def write_with(self, write: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None) -> None:
+        """Let `write(key_pool, value_pool, key, value, slots)` write all that comes from now on; None changes nothing.
+
+        It has the arguments of `kvlab.compute.write_kv`, for which it stands in.
+        """
+        if write is not None:
+            self._step.writer = write
 
     @property
     def vocab_size(self) -> int:

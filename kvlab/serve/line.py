@@ -34,6 +34,10 @@ class Line:
         names = {generation.id for generation in everybody}
         return names | {generation.group.id for generation in everybody if generation.group is not None}
 
+    def number_from(self, first: int) -> None:
+        """Requests that join from now on are younger than those with a number below `first`."""
+        self._numbers = itertools.count(first)
+
     def join(self, generation: Generation) -> None:
         """Let a request wait for its turn."""
         generation.came = next(self._numbers)

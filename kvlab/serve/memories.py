@@ -14,7 +14,7 @@ class Memory:
     """One table a request, for all layers of the model.
 
     manager: a stand-in for `BlockManager`, of as many blocks of the same size, else `UsageError`; None makes one.
-    host_blocks, prefix, checked: see `Engine`.
+    Its `store_type`, if it has one, makes the store. host_blocks, prefix, checked: see `Engine`.
     """
 
     groups: LayerGroups | None = None
@@ -30,7 +30,8 @@ class Memory:
     ) -> None:
         self.manager = _manager(manager, num_blocks, block_size)
         self.reuse = Reuse(index_for(prefix, self.manager), self.manager, checked)
-        self.store = PagedStore(self.manager, host_blocks, self.reuse)
+        store_type: type[PagedStore] = getattr(self.manager, "store_type", PagedStore)
+        self.store = store_type(self.manager, host_blocks, self.reuse)
 
     def limits(self, max_positions: int | None) -> Limits:
         """What a request may need."""

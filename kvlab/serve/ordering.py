@@ -68,7 +68,11 @@ class LongestPrefixFirst:
             overtaken.append(self._overtaken.get(request, 0))
             if overtaken[-1] >= self.patience:
                 break  # whoever is behind it need not be looked up
-        return pick_next(lengths, overtaken, self.patience)
+        return self.choose(lengths, overtaken)
+
+    def choose(self, found: list[int], overtaken: list[int]) -> int:
+        """`pick_next`, for which a subclass may have another."""
+        return pick_next(found, overtaken, self.patience)
 
     def admitted(self, waiting: Sequence[Any], place: int) -> None:
         """Remember who has been overtaken; `waiting` as it was when `pick` was asked."""

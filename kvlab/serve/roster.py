@@ -113,6 +113,10 @@ class Roster:
         for job in list(jobs.values()):
             self._again(job)
 
+    def requeue(self, job: Any) -> None:
+        """Queue a job that another scheduler had begun, with the tokens it has got; they are all computed again."""
+        self._again(job)
+
     def _again(self, job: Any) -> None:
         """Queue a job that has lost its blocks; of branches that only go on together, the stem that they came from."""
         if job.group is not None and job.group.together and job is not job.group.stem:
