@@ -111,6 +111,21 @@ class RadixCache:
         """All blocks of the tree, each before those that come after it."""
         return [block for root in self._roots.values() for block in _blocks_below(root)]
 
+    def is_leaf(self, block: int) -> bool:
+        """Whether nothing follows `block` in the tree; True also for one that does not stand there."""
+        node = self._node_of.get(block)
+        return node is None or (node.blocks[-1] == block and not node.children)
+
+    def following(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[tuple[int, bytes]]:
+        """What comes next after `blocks`, which `match` found for `tokens`: each block, and its tokens as bytes."""
+        node = self._node_of[blocks[-1]] if blocks else self._roots.get(history_of(tokens).tag)
+        if node is None:
+            return []
+        place = node.blocks.index(blocks[-1]) + 1 if blocks else 0
+        if place < len(node.blocks):
+            return [(node.blocks[place], node.label[place * self._width : (place + 1) * self._width])]
+        return [(child.blocks[0], first) for first, child in node.children.items()]
+
     def check(self) -> None:
         """Walk the whole tree and its pool. `InvariantBroken` for what does not hold.
 

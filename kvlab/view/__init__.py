@@ -17,6 +17,7 @@ from kvlab.view.figures import (
     roofline,
     simulated,
     simulated_over_time,
+    systems_side_by_side,
     timeline,
     waste_bars,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "share_explorer",
     "simulated",
     "simulated_over_time",
+    "systems_side_by_side",
     "timeline",
     "waste_bars",
     "watch",
