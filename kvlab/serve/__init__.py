@@ -23,11 +23,13 @@ _HOMES = {
     "Scheduler": "scheduler",
     "Stats": "metrics",
     "Setting": "quality",
+    "SYSTEMS": "systems",
     "StepCost": "costmodel",
     "Stuck": "scheduler",
     "Unsupported": "hf_support",
     "admit": "scheduler_plain",
     "calibrate_on": "quality",
+    "beyond_paging": "beyond",
     "choose_victim": "scheduler_plain",
     "compare_quality": "quality",
     "generate_on_ranks": "ranks_launch",
@@ -35,6 +37,7 @@ _HOMES = {
     "sample_generators": "draws",
     "schedule_step": "scheduler_plain",
     "with_larger_keys": "quality",
+    "side_by_side": "systems",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

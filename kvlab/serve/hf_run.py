@@ -7,15 +7,15 @@ from kvlab.memory import Trace
 from .costmodel import PICOSECONDS
 from .hf_batching import HuggingFaceBatching, Sequence, Work
 from .limits import never_fits
-from .system_runs import HUGGING_FACE_PAGE, Ledger, Outcome, Setting
+from .system_runs import HUGGING_FACE_PAGE, Ledger, Outcome, Machine
 from .system_stores import Texts
 
 
 class HuggingFaceRun:
-    """Serves `trace` to the end. The steps are those of `batching`, which is new; each costs what `setting` says."""
+    """Serves `trace` to the end. The steps are those of `batching`, which is new; each costs what `machine` says."""
 
-    def __init__(self, trace: Trace, batching: HuggingFaceBatching, setting: Setting) -> None:
-        self.trace, self.batching, self.cost = trace, batching, setting.cost
+    def __init__(self, trace: Trace, batching: HuggingFaceBatching, machine: Machine) -> None:
+        self.trace, self.batching, self.cost = trace, batching, machine.cost
         self.page = batching.manager.block_size
         self.ledger = Ledger(batching.pool.num_blocks * self.page)
         self.now = self.steps = self.seats = self.peak = self._next = 0
@@ -94,17 +94,17 @@ def _pairs(work: Work) -> int:
     return work.tokens * (start + stop + 1) // 2
 
 
-def run_hugging_face(trace: Trace, setting: Setting, kind: str = "fifo") -> Outcome:
+def run_hugging_face(trace: Trace, machine: Machine, kind: str = "fifo") -> Outcome:
     """Pages of 256 tokens and a chain of hashes; all that is cached is dropped at once when few are free.
 
     kind: "fifo" or "prefill_first".
     """
     batching = HuggingFaceBatching(
-        setting.capacity // HUGGING_FACE_PAGE,
+        machine.capacity // HUGGING_FACE_PAGE,
         HUGGING_FACE_PAGE,
         Texts(trace),
         kind=kind,
-        max_tokens=setting.token_budget,
-        max_requests=setting.max_running,
+        max_tokens=machine.token_budget,
+        max_requests=machine.max_running,
     )
-    return HuggingFaceRun(trace, batching, setting).run()
+    return HuggingFaceRun(trace, batching, machine).run()

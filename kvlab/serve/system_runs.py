@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvlab.memory import PrefixCache, RadixCache, Request, Trace, Waste, multi_turn
-from kvlab.memory.chunks import ChunkTier
+from kvlab.memory import LLAMA_3_8B, PrefixCache, RadixCache, Request, Trace, Waste, multi_turn
+from kvlab.memory.addresses import address_ranges
+from kvlab.memory.chunks import CHUNK, ChunkTier
 from kvlab.memory.retention import RetentionPool
 
 from .costmodel import StepCost, step_cost
@@ -17,13 +18,13 @@ from .scheduler import Scheduler
 from .simulate import Simulation
 from .system_stores import ChunkedStore, PromiseStore, SharingStore, Texts, UpfrontStore, fewest_written, pages
 
-VATTENTION_PAGE = 1024
-"""Tokens in a page of 2 MB of one layer's keys of Llama-3-8B: 2 MB / (8 heads x 128 numbers x 2 bytes)."""
+VATTENTION_PAGE = 2 * 2**20 // max(address_ranges(LLAMA_3_8B))
+"""1,024 tokens: what a page of 2 MB holds of one layer's keys of Llama-3-8B, 8 heads x 128 numbers x 2 bytes each."""
 HUGGING_FACE_PAGE = 256
 
 
 @dataclass(frozen=True)
-class Setting:
+class Machine:
     """What all systems are given alike.
 
     capacity: token slots on the device. most: new tokens that each request asks for, at least as many as it generates;
@@ -143,7 +144,7 @@ class SystemSimulation(Simulation):
         self.scheduler.ledger.pass_time(self.now - began)
 
 
-def serve(trace: Trace, store: SharingStore, setting: Setting, policies: Policies = USUAL) -> Outcome:
+def serve(trace: Trace, store: SharingStore, machine: Machine, policies: Policies = USUAL) -> Outcome:
     """Serve `trace` on `store`, which is new. A request that can never fit: `NeverFits` before anything runs."""
     for request in trace:
         never_fits(store.most_needed(request.prompt, request.answer), store.block_size, store.num_blocks)
@@ -151,12 +152,12 @@ def serve(trace: Trace, store: SharingStore, setting: Setting, policies: Policie
     scheduler = SystemScheduler(
         store,
         ledger,
-        max_running=setting.max_running,
-        token_budget=setting.token_budget,
+        max_running=machine.max_running,
+        token_budget=machine.token_budget,
         watermark=0.0,
         policies=policies,
     )
-    report = SystemSimulation(trace, scheduler, setting.cost, jump=False).run()
+    report = SystemSimulation(trace, scheduler, machine.cost, jump=False).run()
     store.check()
     return Outcome(
         requests=report.requests,
@@ -175,24 +176,24 @@ def serve(trace: Trace, store: SharingStore, setting: Setting, policies: Policie
     )
 
 
-def run_vllm(trace: Trace, setting: Setting) -> Outcome:
+def run_vllm(trace: Trace, machine: Machine) -> Outcome:
     """Blocks of 16, a chain of hashes, LRU; the most recent leaves and is computed again."""
-    manager = pages(setting.capacity, 16)
+    manager = pages(machine.capacity, 16)
     index = PrefixCache(manager.pool, 16)  # type: ignore[arg-type]  # a BlockPool
-    return serve(trace, SharingStore(manager, Texts(trace), index, adopt=False), setting)
+    return serve(trace, SharingStore(manager, Texts(trace), index, adopt=False), machine)
 
 
-def run_sglang(trace: Trace, setting: Setting) -> Outcome:
+def run_sglang(trace: Trace, machine: Machine) -> Outcome:
     """Pages of one token in a radix tree; who finds most goes next; who has generated least leaves."""
-    manager = pages(setting.capacity, 1)
+    manager = pages(machine.capacity, 1)
     index = RadixCache(manager.pool, 1)  # type: ignore[arg-type]
     store = SharingStore(manager, Texts(trace), index, publish="prefilled")
-    return serve(trace, store, setting, Policies(victim=fewest_written(store), pick=LongestPrefixFirst()))
+    return serve(trace, store, machine, Policies(victim=fewest_written(store), pick=LongestPrefixFirst()))
 
 
-def run_tensorrt(trace: Trace, setting: Setting) -> Outcome:
+def run_tensorrt(trace: Trace, machine: Machine) -> Outcome:
     """Blocks of 32 in a radix tree, partial reuse, priorities (the first segment highest); nobody is ever paused."""
-    manager = pages(setting.capacity, 32, RetentionPool)
+    manager = pages(machine.capacity, 32, RetentionPool)
     index = RadixCache(manager.pool, 32)  # type: ignore[arg-type]
     manager.pool.only_if(index.is_leaf)  # type: ignore[attr-defined]  # a RetentionPool
 
@@ -200,30 +201,32 @@ def run_tensorrt(trace: Trace, setting: Setting) -> Outcome:
         segments = trace.requests[job.id].segments
         return segments[0][1] if segments else 0
 
-    store = PromiseStore(manager, Texts(trace), index, most=setting.most, retain=first_segment)
-    return serve(trace, store, setting)
+    store = PromiseStore(manager, Texts(trace), index, most=machine.most, retain=first_segment)
+    return serve(trace, store, machine)
 
 
-def run_tgi(trace: Trace, setting: Setting) -> Outcome:
+def run_tgi(trace: Trace, machine: Machine) -> Outcome:
     """Slots one by one for the prompt and all new tokens asked for, at admission; prompts are found after their end."""
-    manager = pages(setting.capacity, 1)
+    manager = pages(machine.capacity, 1)
     index = RadixCache(manager.pool, 1)  # type: ignore[arg-type]
-    store = UpfrontStore(manager, Texts(trace), index, publish="ended", answers=False, most=setting.most)
-    return serve(trace, store, setting)
+    store = UpfrontStore(manager, Texts(trace), index, publish="ended", answers=False, most=machine.most)
+    return serve(trace, store, machine)
 
 
-def run_lmcache(trace: Trace, setting: Setting) -> Outcome:
-    """vLLM's policy, and below it chunks of 256 tokens on the host."""
-    manager = pages(setting.capacity, 16)
+def run_lmcache(trace: Trace, machine: Machine) -> Outcome:
+    """vLLM's policy, and below it chunks of 256 tokens on the host, if it has room for one."""
+    if machine.host < CHUNK:
+        return run_vllm(trace, machine)
+    manager = pages(machine.capacity, 16)
     index = PrefixCache(manager.pool, 16)  # type: ignore[arg-type]
-    tier = ChunkTier(setting.host // 256)
-    return serve(trace, ChunkedStore(manager, Texts(trace), index, adopt=False, tier=tier), setting)
+    tier = ChunkTier(machine.host // CHUNK)
+    return serve(trace, ChunkedStore(manager, Texts(trace), index, adopt=False, tier=tier), machine)
 
 
-def run_vattention(trace: Trace, setting: Setting) -> Outcome:
+def run_vattention(trace: Trace, machine: Machine) -> Outcome:
     """Pages of 2 MB: a request's memory grows by 1,024 tokens at once, and nothing is shared."""
-    manager = pages(setting.capacity, VATTENTION_PAGE)
-    return serve(trace, SharingStore(manager, Texts(trace)), setting)
+    manager = pages(machine.capacity, VATTENTION_PAGE)
+    return serve(trace, SharingStore(manager, Texts(trace)), machine)
 
 
 def chat_trace(chats: int = 48, turns: int = 4, seed: int = 0) -> Trace:

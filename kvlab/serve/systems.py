@@ -15,7 +15,7 @@ from .hf_run import run_hugging_face
 from .system_facts import Facts, Source
 from .system_runs import (
     Outcome,
-    Setting,
+    Machine,
     chat_trace,
     lengths_with_texts,
     run_lmcache,
@@ -35,14 +35,14 @@ class System:
     facts: Facts
     sources: tuple[Source, ...]
     runs_as: str
-    policy: Callable[[Trace, Setting], Outcome]
+    policy: Callable[[Trace, Machine], Outcome]
 
-    def run(self, trace: Trace, setting: Setting | None = None) -> Outcome:
-        """Serve `trace` by this system's policy, all else as in `setting`. Requests without segments share nothing.
+    def run(self, trace: Trace, machine: Machine | None = None) -> Outcome:
+        """Serve `trace` by this system's policy, all else as in `machine`. Requests without segments share nothing.
 
         A request that can never fit: `NeverFits`, before anything runs.
         """
-        return self.policy(lengths_with_texts(trace), setting or Setting())
+        return self.policy(lengths_with_texts(trace), machine or Machine())
 
 
 ROWS = (
@@ -103,7 +103,7 @@ SYSTEMS: Mapping[str, System] = {system.name: system for system in ROWS}
 
 
 def side_by_side(
-    trace: Trace | None = None, setting: Setting | None = None, names: Iterable[str] = ()
+    trace: Trace | None = None, machine: Machine | None = None, names: Iterable[str] = ()
 ) -> dict[str, Outcome]:
     """Each system's outcome on the same trace: by default chats under one system prompt, and every system.
 
@@ -114,7 +114,7 @@ def side_by_side(
         if name not in SYSTEMS:
             raise UsageError(f"there is no system {name!r} in the table: there are {', '.join(SYSTEMS)}")
     trace = chat_trace() if trace is None else trace
-    return {name: SYSTEMS[name].run(trace, setting) for name in chosen}
+    return {name: SYSTEMS[name].run(trace, machine) for name in chosen}
 
 
 COLUMNS: tuple[tuple[str, Callable[[Outcome], str]], ...] = (

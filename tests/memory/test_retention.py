@@ -156,14 +156,11 @@ def test_chunks_of_another_tag_are_not_found_and_histories_are_taken_as_they_are
     assert tier.match([1, 2, 3], ("a",)) == 2 and tier.match([1, 2, 3]) == 0
 
 
-def test_a_tier_without_room_keeps_nothing_and_sizes_that_make_no_sense_are_refused():
-    empty = ChunkTier(0, chunk_size=2)
-    assert empty.store([1, 2, 3], 3) == 0 and empty.match([1, 2, 3]) == 0
-    for wrong in ((-1, 4), (1, 0)):
-        with pytest.raises(UsageError, match="0 chunks or more"):
-            ChunkTier(*wrong)
-    tier = ChunkTier(1, chunk_size=1)
-    tier.num_chunks = 0
-    tier._chunks["x"] = None
-    with pytest.raises(InvariantBroken, match="1 chunks lie where 0 fit"):
-        tier.check()
+def test_of_more_than_fits_the_beginning_is_kept_and_sizes_that_make_no_sense_are_refused():
+    tier = ChunkTier(2, chunk_size=2)
+    assert tier.store(list(range(9)), 9) == 2 and tier.match(list(range(9))) == 4
+    tier.check()
+    with pytest.raises(UsageError, match="at least 1 token, not 0"):
+        ChunkTier(1, 0)
+    with pytest.raises(UsageError, match="at least 1 block, not 0"):
+        ChunkTier(0)

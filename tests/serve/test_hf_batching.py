@@ -11,7 +11,7 @@ from kvlab.memory import Request, Trace, multi_turn
 from kvlab.serve.hf_batching import DECODING, HuggingFaceBatching, Sequence
 from kvlab.serve.hf_run import run_hugging_face
 from kvlab.serve.limits import NeverFits
-from kvlab.serve.system_runs import Setting
+from kvlab.serve.system_runs import Machine
 from kvlab.serve.system_stores import Texts
 
 PAGE = 4
@@ -178,7 +178,7 @@ def test_by_hand_few_free_blocks_drop_all_that_is_cached_and_stop_prompts_behind
 
 def test_a_run_serves_everybody_and_its_numbers_add_up():
     trace = multi_turn(6, 3, 1, system=600, question=40, answer=30, rate=20.0, pause=2.0)
-    found = run_hugging_face(trace, Setting(capacity=4096))
+    found = run_hugging_face(trace, Machine(capacity=4096))
     assert found.requests == 18 and found.output_tokens == sum(request.answer for request in trace)
     assert found.asked == sum(request.prompt for request in trace) and 0 < found.found < found.asked
     assert found.found % 256 == 0 and found.waste.capacity == pytest.approx(1)
@@ -188,4 +188,4 @@ def test_another_scheduler_and_a_request_that_never_fits_are_refused():
     with pytest.raises(UsageError, match="no scheduler 'sjf': there are fifo, prefill_first"):
         HuggingFaceBatching(4, PAGE, Texts(overlapping([])), kind="sjf")
     with pytest.raises(NeverFits, match="may need 3 blocks of 256 slots, and there are 2 in all"):
-        run_hugging_face(overlapping([(0, 500, 20)]), Setting(capacity=512))
+        run_hugging_face(overlapping([(0, 500, 20)]), Machine(capacity=512))

@@ -78,6 +78,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
     "gathered": lambda: v.gathered_bytes(m.LLAMA_3_8B.bytes_per_token, m.WEIGHT_BYTES),
     "roofline": _roofline,
+    "systems": v.systems_side_by_side,
     "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
     "roofline_predicted": lambda: v.roofline([]),
     "simulated": lambda: v.simulated(_reports()),
