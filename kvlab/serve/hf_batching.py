@@ -19,7 +19,7 @@ from kvlab.errors import UsageError
 from kvlab.memory import BlockManager, BlockPool, HitRate, PrefixCache, blocks_needed
 
 from .scheduler import Stuck
-from .system_stores import Texts
+from .system_texts import Texts
 
 MARGINS = {"fifo": 0.15, "prefill_first": 0.0}
 """The schedulers, and the share of free blocks below which only those who decode, and one other, are scheduled."""

@@ -7,8 +7,8 @@ from kvlab.memory import Trace
 from .costmodel import PICOSECONDS
 from .hf_batching import HuggingFaceBatching, Sequence, Work
 from .limits import never_fits
-from .system_runs import HUGGING_FACE_PAGE, Ledger, Outcome, Machine
-from .system_stores import Texts
+from .system_runs import HUGGING_FACE_PAGE, Ledger, Machine, Outcome
+from .system_texts import Texts
 
 
 class HuggingFaceRun:

@@ -16,7 +16,8 @@ from .ordering import LongestPrefixFirst
 from .policies import USUAL, Policies
 from .scheduler import Scheduler
 from .simulate import Simulation
-from .system_stores import ChunkedStore, PromiseStore, SharingStore, Texts, UpfrontStore, fewest_written, pages
+from .system_stores import ChunkedStore, PromiseStore, SharingStore, UpfrontStore, fewest_written, pages
+from .system_texts import Texts
 
 VATTENTION_PAGE = 2 * 2**20 // max(address_ranges(LLAMA_3_8B))
 """1,024 tokens: what a page of 2 MB holds of one layer's keys of Llama-3-8B, 8 heads x 128 numbers x 2 bytes each."""
@@ -120,7 +121,7 @@ class SystemScheduler(Scheduler):
         super().commit(plan)
         self.store.written(plan)
         store = self.store
-        tenants = [(self._written(job), store.room(job.id), job.prompt + job.answer - 1) for job in self.running]
+        tenants = [(self._written(job), store.slots(job.id), job.prompt + job.answer - 1) for job in self.running]
         self.ledger.see((store.num_blocks - store.num_free) * store.block_size, tenants)
 
     def end(self, job: Any) -> None:

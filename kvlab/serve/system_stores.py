@@ -9,20 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from kvlab.errors import OutOfBlocks
 from kvlab.memory import (
     BlockManager,
     BlockPool,
-    History,
     HitRate,
     PrefixIndex,
     RadixCache,
-    Trace,
-    answer_tokens,
     blocks_needed,
-    prompt_tokens,
 )
 from kvlab.memory.chunks import ChunkTier
 from kvlab.memory.partial import match_partly
@@ -30,36 +24,7 @@ from kvlab.memory.retention import HIGHEST, RetentionPool
 from kvlab.memory.swap import Pairs
 
 from .stores import PagedStore
-
-VOCABULARY = 32_000
-UNSAID = 2**40  # texts of answers that nobody repeats are numbered from here on
-
-
-class Texts:
-    """What the requests of a trace say, token by token, as far as it is known at any time."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._requests, self._whole = trace.requests, dict[int, list[int]]()
-        self._said: dict[int, History] = {}
-
-    def said(self, number: int, length: int) -> History:
-        """The first `length` tokens of request `number`, or more if more have been asked for before."""
-        if number not in self._whole:
-            self._whole[number] = self._make(number)
-            self._said[number] = History(self._whole[number][: self._requests[number].prompt])
-        history = self._said[number]
-        if len(history) < length:
-            history.extend(self._whole[number][len(history) : length])
-        return history
-
-    def _make(self, number: int) -> list[int]:
-        request = self._requests[number]
-        if request.says is None:
-            random = np.random.default_rng(UNSAID + number)
-            answer = random.integers(VOCABULARY, size=request.answer, dtype=np.int32)
-        else:
-            answer = answer_tokens(request, VOCABULARY)
-        return [*prompt_tokens(request, VOCABULARY).tolist(), *answer.tolist()]
+from .system_texts import Texts
 
 
 class SharingStore(PagedStore):
@@ -147,7 +112,7 @@ class SharingStore(PagedStore):
         if others and self.adopt:
             self.manager.remap(job.id, others)
 
-    def room(self, job_id: Hashable) -> int:
+    def slots(self, job_id: Hashable) -> int:
         """Slots of the blocks in its table."""
         return blocks_needed(self.manager.num_tokens(job_id), self.block_size) * self.block_size
 

@@ -14,8 +14,8 @@ from . import system_facts as read
 from .hf_run import run_hugging_face
 from .system_facts import Facts, Source
 from .system_runs import (
-    Outcome,
     Machine,
+    Outcome,
     chat_trace,
     lengths_with_texts,
     run_lmcache,

@@ -12,7 +12,7 @@ from kvlab.serve.hf_batching import DECODING, HuggingFaceBatching, Sequence
 from kvlab.serve.hf_run import run_hugging_face
 from kvlab.serve.limits import NeverFits
 from kvlab.serve.system_runs import Machine
-from kvlab.serve.system_stores import Texts
+from kvlab.serve.system_texts import Texts
 
 PAGE = 4
 

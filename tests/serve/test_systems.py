@@ -14,7 +14,7 @@ from kvlab.serve.costmodel import PICOSECONDS, StepCost
 from kvlab.serve.limits import NeverFits
 from kvlab.serve.simulate import simulate
 from kvlab.serve.system_facts import Facts
-from kvlab.serve.system_runs import VATTENTION_PAGE, Outcome, Machine
+from kvlab.serve.system_runs import VATTENTION_PAGE, Machine, Outcome
 from kvlab.serve.systems import SYSTEMS, facts_table, outcome_table, side_by_side
 
 SECOND = StepCost(PICOSECONDS, 0, 0, 0, 0)  # every step takes one
