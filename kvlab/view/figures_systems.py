@@ -36,7 +36,7 @@ def systems_side_by_side(outcomes: Mapping[str, Outcome] | None = None) -> Pictu
         raise UsageError("a figure of systems needs at least 1 outcome, there were 0")
     title = "One trace, one memory, seven policies" if len(outcomes) == 7 else "One trace, one memory, each policy"
     with style():
-        made, axes = figure(1.9 + 0.45 * len(outcomes), 1, 5, sharey=True, width_ratios=(1, 1, 1, 1, 1.6))
+        made, axes = figure(1.9 + 0.46 * len(outcomes), 1, 5, sharey=True, width_ratios=(1, 1, 1, 1, 1.6))
         made.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12)
         for panel, (label, value, form) in zip(axes, PANELS, strict=False):
             _bars(panel, [value(outcome) for outcome in outcomes.values()], label, form)
