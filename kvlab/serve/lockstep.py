@@ -12,19 +12,22 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedModel
 
-from kvlab.compute import HostCache
+from kvlab.compute import HostCache, Scales
+from kvlab.compute.scales import scales_from
 from kvlab.errors import UsageError
 from kvlab.memory import BlockManager
 
 from .batch import Batch, flatten
 from .engine import Engine
 from .hf import PagedModel
+from .hf_shards import shards_of
 from .link import Link, RankLost, Work
 from .placement import Placement, Ran
 from .plan import Plan
 
 OPTIONS = {
     "max_running", "token_budget", "checked", "fill", "prefix", "order", "host_blocks", "watermark", "policies",
+    "kv_dtype", "scales",
 }  # fmt: skip
 
 
@@ -42,12 +45,27 @@ class _Pools(NamedTuple):
     block_size: int
     host_blocks: int
     fill: float
+    kv_dtype: str
+    scales: Any  # of all KV heads
+
+    def on(self, model: PreTrainedModel, link: Link) -> dict[str, Any]:
+        """What this rank's pools are made with: of scales by head, those of the KV heads that it has."""
+        scales = None if self.scales is None else scales_from(self.scales)
+        if scales is not None and scales.granularity == "head":
+            shards = shards_of(model.config, link.ranks)
+            mine, heads = shards[link.rank].kv_heads, shards[-1].kv_heads[-1] + 1
+            for scale in (scale for pair in scales.layers for scale in pair):
+                if len(scale) != heads:  # type: ignore[arg-type]
+                    raise UsageError(f"there are {heads} KV heads, and scales for {len(scale)}")  # type: ignore[arg-type]
+            scales = Scales([(key[mine], value[mine]) for key, value in scales.layers], "head")  # type: ignore[index]
+        return {"fill": self.fill, "kv_dtype": self.kv_dtype, "scales": scales}
 
 
 class RankedEngine(Engine):
     """The `Engine` of rank 0, whose model was cut by `shard_model`. The other ranks `follow` it, with theirs.
 
-    options: those of `Engine` that are a matter of integers (and `fill`); any other is refused with `UsageError`, since
+    options: those of `Engine` that are a matter of integers, and `fill`, `kv_dtype` and `scales` (of all KV heads, of
+    which each rank takes its own); any other is refused with `UsageError`, since
     the others would not know of it. It must step at least once in every `link.timeout`
     seconds, or they take it for lost. A step that fails or is interrupted on the way cannot be repeated, as the ranks
     may have got to different places: the next one raises `RankLost`.
@@ -57,9 +75,13 @@ class RankedEngine(Engine):
         self, model: PreTrainedModel, link: Link, num_blocks: int, block_size: int = 16, **options: Any
     ) -> None:
         refuse_unknown_options(options)
-        host_blocks = options.get("host_blocks", 0)
-        link.say(_Pools(num_blocks, block_size, host_blocks, options.get("fill", 0.0)))
-        super().__init__(model, num_blocks, block_size, **options)
+        host_blocks, scales = options.get("host_blocks", 0), options.get("scales")
+        pools = _Pools(
+            num_blocks, block_size, host_blocks, options.get("fill", 0.0), options.get("kv_dtype", "auto"), scales
+        )
+        mine = pools.on(model, link)
+        link.say(pools)
+        super().__init__(model, num_blocks, block_size, **options | mine)
         self.link = link
         self._placement = self._announcing = _Announcing(self.manager, self.paged, host_blocks, link)
         self._together, self._closed = True, False
@@ -72,9 +94,7 @@ class RankedEngine(Engine):
     def step(self) -> Any:
         """`Engine.step`, on all ranks."""
         if not self._together:
-            raise RankLost(
-                "the engine was closed, or an earlier step did not end on every rank; start the ranks again"
-            )
+            raise RankLost("the engine was closed, or an earlier step did not end on every rank; start the ranks again")
         self._together = False
         found = super().step()
         self._together = True
@@ -108,7 +128,7 @@ class _Announcing(Placement):
 def follow(model: PreTrainedModel, link: Link) -> PagedModel:
     """Do on this rank what rank 0's `RankedEngine` says, until it is closed. Returns what holds this rank's pools."""
     pools: _Pools = link.say()
-    paged = PagedModel(model, pools.num_blocks, pools.block_size, fill=pools.fill)
+    paged = PagedModel(model, pools.num_blocks, pools.block_size, **pools.on(model, link))
     host = HostCache(paged.cache, pools.host_blocks) if pools.host_blocks else None
     while (work := link.say()) is not None:
         if host is not None:

@@ -17,7 +17,7 @@ from tests.serve.ranks_running import alone, on_ranks, refuse_wrong_shares
 def test_f28_four_ranks_and_fewer_kv_heads_say_what_one_rank_says_and_count_each_copy(name, which):
     found = on_ranks(4)[f"{name} {which}"]
     assert found["said"] == alone(name, which)
-    refuse_wrong_shares(name, found["held"], 4)
+    refuse_wrong_shares(name, which, found["held"], 4)
 
 
 @pytest.mark.parametrize(("heads", "kv_heads"), [(8, 1), (8, 2), (8, 4), (8, 8), (16, 2)])

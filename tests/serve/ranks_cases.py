@@ -37,6 +37,8 @@ ENGINES: dict[str, dict[str, Any]] = {
     "swapped": {"host_blocks": 9, "policies": Policies(swap=always_swap), "watermark": 0.0},
     "hash": {"prefix": "hash"},
     "radix": {"prefix": "radix"},
+    "fp8": {"kv_dtype": "fp8", "scales": "token_head", "host_blocks": 9},
+    "fp8 heads": {"kv_dtype": "fp8", "scales": (torch.tensor([0.01, 0.02]), torch.tensor([0.005, 0.04]))},
 }
 
 
@@ -93,6 +95,7 @@ def cases(ranks: int) -> list[tuple[str, str]]:
     """Which models, and which load each serves; fewer on four ranks, where a process more is a core less for each."""
     names = [*FAMILIES, "1", "4"] if ranks == 2 else ["llama", "qwen3", "1"]
     loads = ["swapped", "hash", "radix", "samples", "beams"] if ranks == 2 else ["swapped", "hash", "samples"]
+    loads += ["fp8", "fp8 heads"]
     return [*((name, "pressed") for name in names), *(("llama", which) for which in loads), ("courier", "courier")]
 
 

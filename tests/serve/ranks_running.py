@@ -48,15 +48,18 @@ def margin(name: str) -> float:
     return least
 
 
-def refuse_wrong_shares(name: str, held: list[Any], ranks: int) -> None:
+def refuse_wrong_shares(name: str, which: str, held: list[Any], ranks: int) -> None:
     """Each rank has its heads, their share of the bytes, replicas included, and fewer weights than the whole model."""
     model = fresh(name)
-    config, shape = model.config, KVShape.from_config(model.config, bytes_per_number=4)
+    config = model.config
+    shape = KVShape.from_config(config, bytes_per_number=1 if "fp8" in which else 4)
     shards = shard_heads(config.num_attention_heads, config.num_key_value_heads, ranks)
     replicas = kv_heads_per_rank(config.num_key_value_heads, ranks)[1]
     assert [(heads, kv_heads) for _, _, heads, kv_heads, _ in held] == [shard[:2] for shard in shards]
     bytes_per_token = [each[0] for each in held]
-    assert bytes_per_token == [rank_shape(shape, ranks).bytes_per_token] * ranks
-    assert sum(bytes_per_token) == replicas * shape.bytes_per_token
+    share = rank_shape(shape, ranks)
+    scales = 2 * 4 * share.layers * share.kv_heads if which == "fp8" else 0  # of every key and value of its own
+    assert bytes_per_token == [share.bytes_per_token + scales] * ranks
+    assert ranks * share.bytes_per_token == replicas * shape.bytes_per_token
     assert len({each[1] for each in held}) == 1, "the same blocks on every rank"
     assert all(each[4] < sum(parameter.numel() for parameter in model.parameters()) for each in held)

@@ -30,7 +30,7 @@ def test_two_ranks_say_what_one_says_and_each_holds_half_of_the_cache(name, whic
     found = on_ranks(2)[f"{name} {which}"]
     assert found["said"] == alone(name, which)
     assert found["stats"]["blocks_free"] == found["stats"]["blocks"]
-    refuse_wrong_shares(name, found["held"], 2)
+    refuse_wrong_shares(name, which, found["held"], 2)
 
 
 def test_the_loads_over_two_ranks_were_what_their_names_say():
@@ -96,6 +96,9 @@ def test_shares_of_two_layers_in_a_row_need_one_sum_and_add_the_bias_once():
 def test_an_option_that_the_other_ranks_would_not_know_of_is_refused():
     with pytest.raises(UsageError, match="takes checked, .* not kernels"):
         RankedEngine(copy.deepcopy(tiny("llama")), Link(0, 1, CPU), 8, 4, kernels=None)
+    three = torch.ones(3)
+    with pytest.raises(UsageError, match="there are 2 KV heads, and scales for 3"):
+        RankedEngine(copy.deepcopy(tiny("llama")), Link(0, 1, CPU), 8, 4, kv_dtype="fp8", scales=(three, three))
     with pytest.raises(UsageError, match="not attention"):
         Job([[5]], engine={"attention": 1})
     with pytest.raises(UsageError, match="no settings of Sampling"):
