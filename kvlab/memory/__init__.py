@@ -52,7 +52,7 @@ from .sharing import (
     fork,
     saved_blocks,
 )
-from .swap import Swapper, SwapPlan, recompute_seconds, swap_plan, swap_seconds
+from .swap import Swapper, SwapPlan, break_even_tokens, recompute_seconds, reload_seconds, swap_plan, swap_seconds
 from .table import (
     append_tokens,
     block_size_sweep,
@@ -63,6 +63,7 @@ from .table import (
 )
 from .tier_disk import DiskTier
 from .tier_policy import EVICTIONS
+from .tier_replay import replay_tier
 from .tier_stack import TierStack
 from .tiers import BlockLayout, HostTier, Tier
 from .virtual import VirtualCache
@@ -145,6 +146,7 @@ __all__ = [
     "block_hashes",
     "block_size_sweep",
     "blocks_needed",
+    "break_even_tokens",
     "bursty_arrivals",
     "bytes_per_token",
     "chain_sha256",
@@ -178,6 +180,7 @@ __all__ = [
     "rank_shape",
     "recompute_seconds",
     "release_window",
+    "reload_seconds",
     "replay",
     "replay_beams",
     "replay_parents",
@@ -185,6 +188,7 @@ __all__ = [
     "replay_samples",
     "replay_virtual",
     "request_waste",
+    "replay_tier",
     "reserve",
     "round_up_to_block",
     "saved_blocks",

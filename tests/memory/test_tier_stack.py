@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +23,14 @@ KEYS = [sha256(bytes([number])).digest() for number in range(12)]
 
 def body(key: bytes) -> np.ndarray:
     return np.random.default_rng([*key]).integers(0, 256, LAYOUT.block_bytes, dtype=np.uint8)
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What a tier's thread waits for: it is set in the end, whatever fails, since the thread is waited for at exit."""
+    made = threading.Event()
+    yield made
+    made.set()
 
 
 def stack(*tiers, **options) -> TierStack:
@@ -46,8 +55,7 @@ def got(stack: TierStack, *keys: bytes) -> list[bool]:
     return [load.data is not None for load in loads]
 
 
-def test_a_block_is_found_only_after_poll_has_seen_its_store_done() -> None:
-    gate = threading.Event()
+def test_a_block_is_found_only_after_poll_has_seen_its_store_done(gate) -> None:
     tiers = stack(HostTier(4))
     tiers.store(KEYS[0], body(KEYS[0]), ready=gate.wait)
     tiers.poll()
@@ -81,8 +89,7 @@ def test_closing_takes_to_the_disk_what_only_the_host_has(tmp_path) -> None:
     assert [again.where(key) for key in KEYS[:5]] == [0] * 5
 
 
-def test_an_evicted_block_is_read_before_its_place_is_written_again(tmp_path) -> None:
-    gate = threading.Event()
+def test_an_evicted_block_is_read_before_its_place_is_written_again(tmp_path, gate) -> None:
     tiers = stack(HostTier(1), DiskTier(tmp_path, 8))
     put(tiers, KEYS[0])
     tiers._levels[0].worker.submit(gate.wait)  # the host's thread is busy while all of this is asked of it
@@ -93,8 +100,7 @@ def test_an_evicted_block_is_read_before_its_place_is_written_again(tmp_path) ->
     assert got(tiers, KEYS[0], KEYS[1]) == [True, True]
 
 
-def test_a_block_that_is_being_loaded_does_not_leave() -> None:
-    gate = threading.Event()
+def test_a_block_that_is_being_loaded_does_not_leave(gate) -> None:
     tiers = stack(HostTier(1))
     put(tiers, KEYS[0])
     tiers._levels[0].worker.submit(gate.wait)
@@ -123,8 +129,7 @@ def test_a_failed_store_or_load_costs_the_block_and_nothing_else(tmp_path) -> No
     assert got(tiers, KEYS[1]) == [True]
 
 
-def test_a_slow_tier_is_not_sent_more_than_may_be_pending(tmp_path) -> None:
-    gate = threading.Event()
+def test_a_slow_tier_is_not_sent_more_than_may_be_pending(tmp_path, gate) -> None:
     tiers = stack(HostTier(8), most_pending=3)
     tiers._levels[0].worker.submit(gate.wait)
     assert [tiers.store(key, body(key)) for key in KEYS[:5]] == [True] * 3 + [False] * 2
@@ -134,8 +139,7 @@ def test_a_slow_tier_is_not_sent_more_than_may_be_pending(tmp_path) -> None:
     tiers.check()
 
 
-def test_a_block_that_the_nearest_tier_cannot_take_goes_to_the_next(tmp_path) -> None:
-    gate = threading.Event()
+def test_a_block_that_the_nearest_tier_cannot_take_goes_to_the_next(tmp_path, gate) -> None:
     tiers = stack(HostTier(1), DiskTier(tmp_path, 4))
     tiers.store(KEYS[0], body(KEYS[0]), ready=gate.wait)
     assert tiers.store(KEYS[1], body(KEYS[1]))

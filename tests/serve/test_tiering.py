@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ from tests.serve.models import greedy, prompt, tiny
 B = 4
 NEW = 5
 LONG = [prompt(22, seed) for seed in range(6)]
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What a tier's thread waits for: it is set in the end, whatever fails, since the thread is waited for at exit."""
+    made = threading.Event()
+    yield made
+    made.set()
 
 
 def engine(*tiers, num_blocks: int = 9, name: str = "llama", prefix: str = "hash", **options) -> Engine:
@@ -142,8 +151,8 @@ def test_tokens_are_right_whoever_runs_and_is_preempted_meanwhile(tmp_path, orde
     assert serving.hits.found > 0 and serving.manager.pool.num_free == blocks
 
 
-def test_others_run_while_a_request_waits_for_its_blocks() -> None:
-    gate, serving = threading.Event(), engine(HostTier(64), num_blocks=24)
+def test_others_run_while_a_request_waits_for_its_blocks(gate) -> None:
+    serving = engine(HostTier(64), num_blocks=24)
     served(serving, LONG)
     serving.manager.pool.evict(99)
     running = serving.submit(prompt(6, 40), 8)
