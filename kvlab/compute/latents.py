@@ -15,6 +15,7 @@ from torch import Tensor
 from kvlab.errors import UsageError
 
 from .cache import blocks_of, gather_kv, write_kv
+from .float8 import is_float8
 
 
 def page_latents(
@@ -40,6 +41,7 @@ def page_latents(
     and blocks or slots that are not there: `UsageError`, before anything is written.
     """
     _refuse_shapes(query, latent, rotary, pool, key_up, value_up)
+    _refuse_float8(pool)
     if len(query) > length:
         raise UsageError(f"{len(query)} new tokens cannot be the last of {length}")
     blocks_of(pool, table, length)  # refuses a wrong table before anything is written
@@ -101,8 +103,14 @@ def attend_absorbed(
 
 def _gathered(pool: Tensor, table: Sequence[int], length: int, key_up: Tensor) -> tuple[Tensor, Tensor]:
     """Latents `[length, latent_dim]` and rotary keys `[length, rope_dim]` of a sequence."""
+    _refuse_float8(pool)
     rows = gather_kv(pool, table, length)[:, 0]
     return rows[:, : key_up.shape[2]], rows[:, key_up.shape[2] :]
+
+
+def _refuse_float8(pool: Tensor) -> None:
+    if is_float8(pool):
+        raise UsageError('latents are attended as they lie here, not in 8 bits; PagedModel(kv_dtype="fp8") scales them')
 
 
 def _weights(scores: Tensor, dim: int, scale: float | None) -> Tensor:

@@ -14,9 +14,11 @@ from kvlab.compute import (
     LayerShape,
     PagedCache,
     Scales,
+    attend_absorbed,
     choose_backend,
     dequantize_fp8,
     gather_kv,
+    page_latents,
     paged_attention,
     quantize_fp8,
     triton_attention,
@@ -232,6 +234,19 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(UsageError, match=match):
             call()
+
+
+def test_latents_paged_by_hand_are_refused_in_8_bits_before_anything_is_written():
+    pool = torch.zeros(2, SIZE, 1, 8, dtype=torch.float8_e4m3fn)
+    query, latent, rotary = torch.ones(1, 2, 7), torch.ones(1, 5), torch.ones(1, 3)
+    up = torch.ones(2, 4, 5)
+    for call in (
+        lambda: page_latents(query, latent, rotary, pool, torch.tensor([0]), [0], 1, up, up),
+        lambda: attend_absorbed(query, pool, [0], 1, up, up),
+    ):
+        with pytest.raises(UsageError, match="not in 8 bits; PagedModel"):
+            call()
+    assert not pool.float().any()
 
 
 def test_two_layers_have_their_own_scales():

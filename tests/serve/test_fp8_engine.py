@@ -15,7 +15,7 @@ from kvlab.compute.scales import row_scales
 from kvlab.errors import UsageError
 from kvlab.kernels.basic_decode import paged_decode_kernel
 from kvlab.kernels.basic_write import write_kv_kernel
-from kvlab.memory import KVShape, fixed_scale_bytes, quantized, tokens_that_fit
+from kvlab.memory import HostTier, KVShape, fixed_scale_bytes, quantized, tokens_that_fit
 from kvlab.models import courier_answers, load_courier
 from kvlab.serve import Engine, PagedModel, Sampling
 from kvlab.serve.policies import Policies, always_recompute, always_swap
@@ -136,6 +136,18 @@ def test_a_beam_search_finds_what_an_explicit_dequantize_would_find(kind):
         serving.run()
         found.append([hypothesis.tokens for hypothesis in search.hypotheses])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", GRANULARITIES)
+def test_what_comes_back_from_a_tier_is_read_as_it_was_written(kind):
+    found = []
+    for tiers in ((), (HostTier(200),)):
+        serving = engine(60, kind, prefix="hash", tiers=tiers)
+        found.append([tokens_of(serving, [ids])[0] for ids in asked()[:3] * 2])
+        held = sum(tier.loaded for tier in serving.stats().tiers)
+        assert bool(held) == bool(tiers)
+        serving.close()
+    assert found[0] == found[1] == expected(kind)[:3] * 2
 
 
 def most_at_once(serving: Engine) -> int:
