@@ -60,6 +60,14 @@ def test_pages_are_made_mapped_and_opened_and_kept_for_the_next():
     assert not driver.made and not driver.mapped and not driver.reserved
 
 
+def test_no_page_loses_its_address_before_the_device_was_waited_for():
+    driver = StandInDriver()
+    space = CudaSpace(8 * PAGE, PAGE, DevicePages(driver, 0, wait=lambda: driver.calls.append("wait")))
+    space.map(0, 3)
+    space.unmap(1, 3)
+    assert driver.calls[-3:] == ["wait", "cuMemUnmap", "cuMemUnmap"]
+
+
 def test_pages_that_do_not_suit_the_driver_are_refused_in_a_sentence():
     pages = on_stand_in(StandInDriver())
     with pytest.raises(UsageError, match=f"multiples of {PAGE} bytes, not {64 << 10}"):

@@ -15,7 +15,7 @@ from kvlab.errors import InvariantBroken, OutOfPages, UsageError
 from kvlab.memory import VirtualCache, sharegpt_like, virtual_waste, watch
 from kvlab.memory import linux_space as module
 from kvlab.memory.linux_space import LinuxSpace, linux_addresses
-from kvlab.memory.spaces import RowSpaces
+from kvlab.memory.spaces import RowSpaces, own_spaces
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="this is the memory of Linux")
 PAGE = mmap.PAGESIZE
@@ -170,8 +170,30 @@ def test_places_in_common_spaces_are_handed_out_from_the_lowest_on_and_come_back
     cache.reserve("d", 2)
     assert rows.place(cache.addresses("d")) == 1 and cache.grow("d", 2) == 3
     cache.check()
+    for request in "ca":
+        cache.free(request)
+    cache.reserve("e", 4)
+    assert rows.place(cache.addresses("e")) == 0
     with pytest.raises(UsageError, match="at least 1 request, of whole pages"):
         RowSpaces(LinuxSpace, 2, [PAGE + 1], PAGE)
+
+
+def test_addresses_of_which_one_range_is_refused_are_given_up_again():
+    made, closed = [], []
+
+    class Watched(LinuxSpace):
+        def __init__(self, size: int, page_bytes: int) -> None:
+            super().__init__(size, page_bytes)
+            made.append(self)
+
+        def close(self) -> None:
+            super().close()
+            closed.append(self)
+
+    cache = VirtualCache(9, PAGE, [PAGE, 1 << 50], backing=own_spaces(Watched))
+    with pytest.raises(UsageError, match="bytes of addresses"):
+        cache.reserve("a", 1 << 10)
+    assert len(made) == 1 and made == closed and len(cache) == 0
 
 
 def test_kept_places_that_are_too_short_make_way():

@@ -94,6 +94,18 @@ def test_kept_pages_serve_the_next_request_and_are_taken_when_another_needs_them
     cache.check()
 
 
+def test_a_request_that_grows_keeps_the_spares_it_is_about_to_need():
+    cache = VirtualCache(6, 64, [16, 16], keep=True)
+    cache.reserve("a", 12)
+    cache.grow("a", 12)
+    cache.free("a")
+    cache.reserve("b", 100)
+    assert cache.grow("b", 4) == 2  # both from the first range that was a's
+    cache.reserve("c", 12)
+    assert cache.pages("c") == [1, 3] and cache.grow("c", 8) == 1 and cache.pages("c") == [2, 2]
+    cache.check()
+
+
 def test_a_check_notices_counts_and_pages_that_are_wrong():
     cache = VirtualCache(6, 64, [16, 16])
     cache.reserve("a", 100)
