@@ -1,7 +1,8 @@
 """What other systems do with KV memory, as their documentation and code say, each with the version that was read.
 
-A project moves on: a fact holds for the version named. Where something was looked for and not found, the text says "not
-verified".
+A project moves on: a fact holds for the version named. A commit is one that could be read, not the newest, and perhaps
+of a branch; of transformers the installed package was read, of pages what they said then. Where something was looked
+for and not found, the text says "not verified".
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ VLLM_SOURCES = (
 SGLANG = Facts(
     unit="a page, of one token by default (--page-size 1)",
     free_list="the slots that the allocator has free; the tree holds the others (the allocator's order: not verified)",
-    sharing="a radix tree over tokens, a tree for each adapter or salt; filled after a prompt and at a request's end",
+    sharing="a radix tree over tokens, adapters and salts apart; filled after a prompt and at a request's end",
     eviction="leaves that no request locks, least recently used first (--radix-eviction-policy lru)",
     preemption="whoever has generated least is retracted, of equals the longest prompt; it is computed again",
     tiers="HiCache: host memory as second level, a storage backend as third; off by default",

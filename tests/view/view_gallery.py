@@ -13,6 +13,8 @@ from kvlab import view as v
 from kvlab.serve.policies import Policies, always_swap
 from kvlab.serve.report import Report
 from kvlab.serve.simulate import simulate
+from kvlab.serve.system_runs import Machine, Outcome, chat_trace
+from kvlab.serve.systems import side_by_side
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -56,6 +58,14 @@ def _reports() -> dict[str, Report]:
         "pages, 4,000 on the host": simulate(trace, **few, host_blocks=4000, policies=Policies(swap=always_swap)),
         "reserve 8k": simulate(trace, "full", **few),
     }
+
+
+@cache
+def _systems() -> dict[str, Outcome]:
+    """The seven systems on a few chats, with less memory than they would like."""
+    return side_by_side(chat_trace(16), Machine(capacity=4096))
+
+
 def _timeline() -> v.Picture:
     """The same load with and without a host to swap to, on a pool that is too small."""
     trace = m.make_trace("many", [200] * 60, [400] * 60)
@@ -78,7 +88,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "blocks_few": lambda: _blocks((1, 8, 16, 32, 64, 256)),
     "gathered": lambda: v.gathered_bytes(m.LLAMA_3_8B.bytes_per_token, m.WEIGHT_BYTES),
     "roofline": _roofline,
-    "systems": v.systems_side_by_side,
+    "systems": lambda: v.systems_side_by_side(_systems()),
     "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
     "roofline_predicted": lambda: v.roofline([]),
     "simulated": lambda: v.simulated(_reports()),
