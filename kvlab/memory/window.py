@@ -84,8 +84,11 @@ class WindowManager(BlockManager):
         """
         held = self._find(seq_id)
         written = held.num_tokens if num_tokens is None else index(num_tokens)
-        if written > held.num_tokens:
+        if not 0 <= written <= held.num_tokens:
             raise UsageError(f"sequence {seq_id!r} has {held.num_tokens} tokens, of which {written} cannot be written")
+        gone = (written - self.window + 1) // self.block_size
+        if gone <= 0 or held.table[gone - 1] == self.null:
+            return 0  # nothing has left the window since: nearly every step of a decoding sequence
         return release_window(held.table, written, self.window, self.block_size, self.pool, self.null)
 
     def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:

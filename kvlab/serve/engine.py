@@ -195,7 +195,7 @@ class Engine(Submissions):
             running=scheduler.num_running,
             waiting=len(scheduler.waiting) - swapped,
             swapped=swapped,
-            blocks=self.num_blocks,
+            blocks=self.num_blocks - (getattr(pool, "null", None) is not None),
             blocks_free=pool.num_free,
             blocks_cached=getattr(pool, "num_cached", 0),
             host_blocks=host.host.num_blocks if host is not None else 0,

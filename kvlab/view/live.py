@@ -166,10 +166,13 @@ def _states(engine: Engine, owners: np.ndarray) -> np.ndarray:
 
 
 def _owners(engine: Engine) -> np.ndarray:
-    """How many owners each block of the pool has. A learner's pool may have no list of them."""
+    """How many owners each block of the pool has, the null block none. A learner's pool may have no list of them."""
     pool = engine.manager.pool
     counts = getattr(pool, "counts", None)
-    return np.array(counts if counts is not None else [pool.ref_count(block) for block in range(pool.num_blocks)])
+    owners = np.array(counts if counts is not None else [pool.ref_count(block) for block in range(pool.num_blocks)])
+    if getattr(pool, "null", None) is not None:
+        owners[pool.null] = 0  # type: ignore[attr-defined]  # it stands for what is gone, and holds nothing
+    return owners
 
 
 def _in_notebook() -> bool:

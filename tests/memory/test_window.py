@@ -98,8 +98,9 @@ def test_a_prompt_that_is_not_all_written_slides_only_as_far_as_it_is() -> None:
     sliding = manager()
     sliding.admit("a", 30)
     assert sliding.slide("a", 9) == 1 and sliding.slide("a", 8) == 0 and sliding.slide("a", 30) == 5
-    with pytest.raises(UsageError, match="30 tokens, of which 31"):
-        sliding.slide("a", 31)
+    for wrong in (31, -1):
+        with pytest.raises(UsageError, match=f"30 tokens, of which {wrong}"):
+            sliding.slide("a", wrong)
     sliding.check()
 
 

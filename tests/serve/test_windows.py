@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kvlab.compute import Scales
 from kvlab.errors import UsageError
-from kvlab.memory import BlockManager, HostTier, HybridManager, RadixCache, blocks_needed
+from kvlab.memory import BlockManager, HostTier, HybridManager, KVShape, RadixCache, blocks_needed
 from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.hf_support import Unsupported
@@ -136,6 +136,24 @@ def test_a_block_is_one_groups_layers_so_the_pools_are_as_many_as_a_group_has():
     one, two = engine("gemma3").paged.cache, Engine(tiny("gemma3"), 60, B).paged.cache
     assert len(one) == 1 and len(two) == 2
     assert one.bytes_per_token * 2 == two.bytes_per_token
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_bytes_held_are_those_of_the_models_shape_and_at_most_a_block_or_two_more_a_group(name):
+    """Counted from real pools: what the table of `KVShape.bytes_at` says, rounded to blocks."""
+    serving, shape = engine(name), KVShape.from_config(tiny(name).config, bytes_per_number=4)
+    asked = serving.submit(PROMPTS[4], NEW)
+    block = B * serving.paged.cache.bytes_per_token
+    while serving.has_work:
+        serving.step()
+        tokens = asked.computed
+        if asked.id not in serving.manager or not asked.tokens[1:]:
+            continue
+        held = sum(manager(serving).num_held([asked.id])) * block
+        assert shape.bytes_at(tokens) - len(manager(serving).groups) * block < held
+        assert held <= shape.bytes_at(tokens) + 2 * len(manager(serving).groups) * block
+        assert serving.stats().blocks - serving.stats().blocks_free == held // block
+    assert shape.bytes_at(60) < shape.bytes_per_token * 60 / (1.7 if name != "mistral" else 9)
 
 
 @pytest.mark.parametrize("options", [{}, {"token_budget": 7}])

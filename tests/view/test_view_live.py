@@ -17,6 +17,7 @@ from kvlab.serve import Engine, Policies, Sampling
 from kvlab.serve.policies import always_swap
 from kvlab.view import watch
 from kvlab.view.live import ALONE, BLANK, CELLS, HOST, IDLE, SHARED, block_states
+from tests.serve.models import tiny
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,15 @@ def test_blocks_with_several_owners_and_those_that_can_be_found_are_told_apart(c
     after = Counter(block_states(engine).tolist())
     assert after[IDLE] == engine.manager.pool.num_cached > 0 and after[BLANK] + after[IDLE] == 16
     assert f"16 blocks free, of which {after[IDLE]} can still be found" in repr(watch(engine))
+
+
+def test_the_null_block_of_a_model_with_windows_has_no_owner():
+    engine = Engine(tiny("mistral"), 12, 4, hybrid=True)
+    engine.submit(list(range(5, 25)), 9, eos=())
+    for _ in watch(engine, every=0):
+        states = block_states(engine)
+        assert states[0] == BLANK and (states == ALONE).sum() == engine.stats().blocks - engine.stats().blocks_free
+    assert engine.manager.pool.ref_count(0) == 1 and (block_states(engine) == BLANK).all()
 
 
 def test_a_large_pool_is_shown_in_a_small_map_and_nothing_that_is_taken_disappears(courier):
