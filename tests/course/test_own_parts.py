@@ -32,16 +32,45 @@ def test_with_no_exercise_done_text_comes_out() -> None:
 def test_with_every_exercise_done_each_part_that_has_work_is_called() -> None:
     tokens, engine = serve(Engine.from_my_parts, host_blocks=40, **mine(**solved()))
     assert tokens == expected() and not engine.parts.faults and engine.parts.mine == PLAIN
-    assert [row.part for row in engine.parts.rows if row.whose == "yours" and not row.calls] == []
+    idle = [row.part for row in engine.parts.rows if row.whose == "yours" and not row.calls]
+    assert idle == ["radix_match", "radix_insert"]  # with prefix="radix" they have work
     assert engine.stats().swaps and engine.stats().preemptions
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_each_exercise_done_alone_runs_beside_finished_parts(name: str) -> None:
-    tokens, engine = serve(Engine.from_my_parts, host_blocks=40, **mine(**{name: solved()[name]}))
+    prefix = "radix" if name.startswith("radix") else "hash"
+    tokens, engine = serve(Engine.from_my_parts, host_blocks=40, prefix=prefix, **mine(**{name: solved()[name]}))
     assert tokens == expected() and not engine.parts.faults
     assert [row.part for row in engine.parts.rows if row.whose == "yours"] == [name]
     assert {row.part: row.calls for row in engine.parts.rows}[name] > 0
+
+
+def test_the_tree_of_lab_07_finds_as_many_tokens_as_its_hashes() -> None:
+    found = {}
+    for prefix in ("hash", "radix", None):
+        tokens, engine = serve(Engine.from_my_parts, prefix=prefix, **mine(**solved()))
+        assert tokens == expected() and not engine.parts.faults
+        calls = {row.part: row.calls > 0 for row in engine.parts.rows}
+        assert [calls[name] for name in ("longest_hit", "block_hashes", "radix_match", "radix_insert", "evict")] == [
+            prefix == "hash", prefix == "hash", prefix == "radix", prefix == "radix", prefix is not None]
+        found[prefix] = engine.hits.found
+    assert found["hash"] == found["radix"] > 0 == found[None]
+
+
+def test_an_unknown_way_to_find_prompts_is_refused() -> None:
+    with pytest.raises(UsageError, match="'hash' or 'radix', or None, not 'tree'"):
+        Engine.from_my_parts(tiny("llama"), 8, 4, prefix="tree", **mine())
+
+
+def test_beams_of_own_parts_are_those_of_the_finished_engine() -> None:
+    found = []
+    for make, options in ((Engine, {}), (Engine.from_my_parts, mine(**solved()))):
+        engine = make(tiny("llama"), 24, 4, **options)
+        search = engine.beam(prompt(7), 3, 6, num_return=3)
+        engine.run()
+        found.append([answer.tokens for answer in search.hypotheses])
+    assert found[0] == found[1] and len(found[0]) == 3 and not engine.parts.faults
 
 
 def test_the_answers_are_those_of_generate() -> None:

@@ -43,19 +43,19 @@ def my_parts(mine: Mapping[str, Any] | None = None, saved: bool = True) -> dict[
 
 
 def engine_from_my_parts(model: Any, num_blocks: int, block_size: int = 16, *, mine: Mapping[str, Any] | None = None,
-                         saved: bool = True, kernels: bool | None = None, prefix: bool = True, recheck: bool = False,
-                         quiet: bool = False, **options: Any) -> Any:
+                         saved: bool = True, kernels: bool | None = None, prefix: str | None = "hash",
+                         recheck: bool = False, quiet: bool = False, **options: Any) -> Any:
     """An engine of the learner's own parts, and finished ones for the rest. `Engine.from_my_parts` calls this.
 
     Returns a `kvlab.serve.supervised.SupervisedEngine`. `engine.parts` is a table of which part is whose;
     `engine.parts.faults` has what was wrong with any of them, which is also printed when it shows, unless `quiet`.
 
     mine, saved: see `my_parts`. kernels: whether the learner's Triton kernels run; by default where the model is on a
-    GPU, since the interpreter takes some seconds a token. prefix: whether prompts that were computed before are looked
-    for, by the functions of lab 07. recheck: whether every part is checked once more as in its lab, a second or two
-    each; one that passes no more is not used. options: those of `Engine`; what the parts decide or know nothing of
-    is refused with `UsageError` (`manager`, `attention`, `policies`, `order`, `tiers`, `kv_dtype`, `scales`, `hybrid`;
-    `checked` is always on).
+    GPU, since the interpreter takes some seconds a token. prefix: how prompts are found that were computed before, by
+    lab 07's functions: "hash", "radix", or None. recheck: whether every part is checked once more as in its lab, a
+    second or two each; one that passes no more is not used. options: those of `Engine`; what the parts decide or know
+    nothing of is refused with `UsageError` (`manager`, `attention`, `policies`, `order`, `tiers`, `kv_dtype`, `scales`,
+    `hybrid`; `checked` is always on).
     """
     from kvlab.serve.supervised import SupervisedEngine
 
@@ -68,7 +68,7 @@ def engine_from_my_parts(model: Any, num_blocks: int, block_size: int = 16, *, m
         for name, role in ROLES.items():
             if role.kernel:
                 parts.set_aside(name, _GPU_ONLY)
-    kit = Kit(parts, bool(prefix))
+    kit = Kit(parts, prefix)
     if recheck:
         kit.recheck()
     return SupervisedEngine(model, num_blocks, block_size, supplier=kit, **options)

@@ -14,11 +14,14 @@ from kvlab.course.myparts.manager import OwnManager
 from kvlab.course.myparts.parts import Fault, Parts
 from kvlab.course.myparts.prefixes import OwnIndex
 from kvlab.course.myparts.roles import ROLES
+from kvlab.course.myparts.trees import OwnTree
 from kvlab.course.say import paragraph, say
 from kvlab.course.verdict import PASSED
+from kvlab.errors import UsageError
 from kvlab.serve.policies import Policies
 
 _RESERVE = (tensors.WRITERS, tensors.DECODERS)
+_INDEXES: dict[str, type[OwnIndex] | type[OwnTree]] = {"hash": OwnIndex, "radix": OwnTree}
 _HEAD = ("part", "whose", "calls", "where it is used")
 
 
@@ -34,12 +37,14 @@ class Row(NamedTuple):
 class Kit:
     """Supplies a `kvlab.serve.supervised.SupervisedEngine`, whose `parts` it is. Shown, it is a table.
 
-    prefix: whether prompts that were computed before are looked for.
+    prefix: how prompts are found that were computed before, "hash" or "radix"; None: not at all.
     """
 
     scheduler_type = OwnScheduler
 
-    def __init__(self, parts: Parts, prefix: bool = True) -> None:
+    def __init__(self, parts: Parts, prefix: str | None = "hash") -> None:
+        if prefix not in (*_INDEXES, None):
+            raise UsageError(f"prefix is {' or '.join(map(repr, _INDEXES))}, or None, not {prefix!r:.40}")
         self._parts, self._prefix = parts, prefix
 
     @property
@@ -90,9 +95,9 @@ class Kit:
         """A manager on a pool of its own."""
         return OwnManager(self._parts, num_blocks, block_size, OwnStore)
 
-    def index(self, manager: Any) -> OwnIndex | None:
+    def index(self, manager: Any) -> OwnIndex | OwnTree | None:
         """An index over the manager's pool, if prompts are looked for."""
-        return OwnIndex(self._parts, manager.pool, manager.block_size) if self._prefix else None
+        return _INDEXES[self._prefix](self._parts, manager.pool, manager.block_size) if self._prefix else None
 
     def attention(self, finished: Any) -> Callable[..., Any] | None:
         """Attention by the learner's, `finished` beside it; None if none is theirs."""
