@@ -8,6 +8,7 @@ from kvlab.course import registry
 from kvlab.course.declare import Mistake
 from kvlab.course.myparts import ROLES, roles
 from kvlab.course.myparts.parts import Parts
+from kvlab.course.myparts.pool import OwnPool
 from kvlab.serve import Engine
 from tests.course.own_load import expected, mine, serve, solved
 from tests.serve.models import greedy, prompt, tiny
@@ -57,6 +58,14 @@ def test_a_part_that_calls_a_broken_one_is_not_blamed_for_it() -> None:
     tokens, engine = serve(Engine.from_my_parts, **mine(append_tokens=calls, blocks_needed=wrong))
     assert tokens == expected() and [fault.part for fault in engine.parts.faults] == ["blocks_needed"]
     assert engine.parts.mine == ["append_tokens"]
+
+
+def test_what_is_found_inside_another_part_is_said_too(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = "def blocks_needed(num_tokens, block_size):\n    return 1"
+    parts = Parts({"append_tokens": solved()["append_tokens"], "blocks_needed": wrong})
+    pool = OwnPool(parts, 8)
+    parts.attempt("append_tokens", lambda: parts.mine["append_tokens"]([], 0, 9, pool, 4))
+    assert "✗ Your blocks_needed(num_tokens=9, block_size=4)" in capsys.readouterr().out
 
 
 def test_the_sentence_names_call_finding_invariant_and_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ class Parts:
         self.remarks: dict[str, str] = {}
         self._given = {name: None for name in ROLES if name in mine}
         self.calls: Counter[str] = Counter()
-        self._tape, self._depth = Tape(), 0
+        self._tape, self._depth, self._said = Tape(), 0, 0
         self.mine: dict[str, Any] = {}
         for name in self._given:
             self._load(name, mine[name])
@@ -105,8 +105,14 @@ class Parts:
         if name in self.mine or not any(fault.part == name for fault in self.faults):
             self.mine.pop(name, None)
             self.faults.append(Fault(name, sentence, invariant))
+            self._say()
+
+    def _say(self) -> None:
+        """Print what has not been said yet; what a part prints is kept away meanwhile, and that would be too."""
+        while not self._depth and self._said < len(self.faults):
+            self._said += 1
             if not self.quiet:
-                say(self.faults[-1].text)
+                say(self.faults[self._said - 1].text)
 
     def set_aside(self, name: str, why: str) -> None:
         """Take a part off duty for which there is nothing to do here, such as a kernel that cannot do these sizes."""
@@ -124,6 +130,7 @@ class Parts:
             return _tried(call, ROLES[name].seconds)
         finally:
             self._depth -= 1
+            self._say()
 
     def pure(self, name: str, /, *args: Any, **named: Any) -> Any:
         """The answer of a part that changes nothing, compared with that of the finished part."""
