@@ -9,6 +9,7 @@ from kvlab.view.figures_gather import gathered_bytes
 from kvlab.view.figures_lengths import answer_histogram, answer_histograms
 from kvlab.view.figures_roofline import roofline
 from kvlab.view.figures_simulated import simulated, simulated_over_time
+from kvlab.view.figures_smaller import smaller_caches
 from kvlab.view.figures_systems import systems_side_by_side
 from kvlab.view.figures_timeline import timeline
 from kvlab.view.figures_waste import arena_strip, waste_bars
@@ -25,6 +26,7 @@ __all__ = [
     "roofline",
     "simulated",
     "simulated_over_time",
+    "smaller_caches",
     "systems_side_by_side",
     "timeline",
     "waste_bars",

@@ -17,6 +17,7 @@ from kvlab.serve.system_runs import Machine, Outcome, chat_trace
 from kvlab.serve.systems import side_by_side
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SMALLER = ("Llama-2-7B", "Llama-3-8B", "Gemma-3-12B", "DeepSeek-V3")
 
 
 def _throughput(limits: dict[str, int] | None = None) -> v.Picture:
@@ -91,6 +92,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "systems": lambda: v.systems_side_by_side(_systems()),
     "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
     "roofline_predicted": lambda: v.roofline([]),
+    "smaller": lambda: v.smaller_caches({name: m.PRESETS[name] for name in SMALLER}, m.CONTEXT, m.KV_BYTES),
     "simulated": lambda: v.simulated(_reports()),
     "simulated_one": lambda: v.simulated(_reports()["pages"]),
     "simulated_over_time": lambda: v.simulated_over_time(_reports()),

@@ -1,0 +1,196 @@
+"""Lab 09: latents on pages, from which keys and values of every head are made when they are needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlab.course.declare import Exercise, Mistake, Traces
+from kvlab.course.exercises.lab04_tensors import torch
+from kvlab.course.exercises.lab09_latents_bench import Step, random_steps, render, run, steps
+from kvlab.course.exercises.scenarios import corners
+
+_WRITE = "write torch.cat([latent, rotary], -1) into the slots of the pool's one head"
+_GATHER = "gather all length rows through the table, the new ones included, and cut them in two"
+_KEYS = "make keys from latents, key_up[h] @ latent, and put the rotary key behind each"
+_VALUES = "make values from the latents with value_up, and leave the rotary part out"
+_SCALE = "take query.shape[-1] ** -0.5, key_dim and rope_dim together, if scale is None"
+_MASK = "hide from each query the tokens behind its own position, length - new + row"
+
+
+def _write(pool, latent, rotary, slots):
+    pool.view(-1, pool.shape[-1])[slots] = torch.cat([latent, rotary], -1)
+
+
+def _rows(pool, table, length):
+    return pool[torch.tensor(table)].reshape(-1, pool.shape[-1])[:length]
+
+
+def _attend(query, rows, key_up, value_up, scale=None, kept=None, rope=True, masked=True, ahead=0, values=None):
+    kept = key_up.shape[2] if kept is None else kept
+    latent, rotary = rows[:, :kept], rows[:, kept:]
+    scores = torch.einsum("nhk,hkc,tc->hnt", query[..., : key_up.shape[1]], key_up, latent)
+    if rope:
+        scores = scores + torch.einsum("nhr,tr->hnt", query[..., key_up.shape[1] :], rotary)
+    scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if masked:
+        new, length = scores.shape[1:]
+        position = torch.arange(new) if ahead is None else torch.arange(length - new, length) + ahead
+        scores = scores.masked_fill(torch.arange(length) > position[:, None], float("-inf"))
+    made = torch.einsum("hvc,tc->htv", value_up, latent) if values is None else values
+    return torch.einsum("hnt,htv->nhv", scores.softmax(-1), made)
+
+
+def _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, **how):
+    _write(pool, latent, rotary, slots)
+    return _attend(query, _rows(pool, table, length), key_up, value_up, **how)
+
+
+def rotary_first(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    pool.view(-1, pool.shape[-1])[slots] = torch.cat([rotary, latent], -1)
+    rows = _rows(pool, table, length)
+    turned = torch.cat([rows[:, rotary.shape[1] :], rows[:, : rotary.shape[1]]], -1)
+    return _attend(query, turned, key_up, value_up, scale)
+
+
+def latents_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    pool.view(-1, pool.shape[-1])[slots, : latent.shape[1]] = latent
+    return _attend(query, _rows(pool, table, length), key_up, value_up, scale)
+
+
+def slots_as_blocks(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    pool[slots] = torch.cat([latent, rotary], -1)[:, None, None]
+    return _attend(query, _rows(pool, table, length), key_up, value_up, scale)
+
+
+def writes_nothing(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    rows = _rows(pool, table, length).clone()
+    rows[length - len(query) :] = torch.cat([latent, rotary], -1)
+    return _attend(query, rows, key_up, value_up, scale)
+
+
+def writes_later(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    output = _attend(query, _rows(pool, table, length).clone(), key_up, value_up, scale)
+    _write(pool, latent, rotary, slots)
+    return output
+
+
+def positions(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    _write(pool, latent, rotary, slots)
+    return _attend(query, pool.view(-1, pool.shape[-1])[:length], key_up, value_up, scale)
+
+
+def new_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    _write(pool, latent, rotary, slots)
+    return _attend(query, torch.cat([latent, rotary], -1), key_up, value_up, scale)
+
+
+def whole_blocks(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    _write(pool, latent, rotary, slots)
+    rows = pool[torch.tensor(table)].reshape(-1, pool.shape[-1])
+    return _attend(query, rows, key_up, value_up, scale, masked=False)
+
+
+def no_rotary(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, rope=False)
+
+
+def no_mask(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, masked=False)
+
+
+def mask_without_offset(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=None)
+
+
+def sees_one_ahead(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=1)
+
+
+def scale_of_keys_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    scale = key_up.shape[1] ** -0.5 if scale is None else scale
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
+
+
+def scale_of_latents(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    scale = key_up.shape[2] ** -0.5 if scale is None else scale
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
+
+
+def ignores_scale(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up)
+
+
+def no_scale(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=1.0)
+
+
+def first_head(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    one, other = key_up[:1].expand_as(key_up), value_up[:1].expand_as(value_up)
+    return _done(query, latent, rotary, pool, slots, table, length, one, other, scale=scale)
+
+
+def latents_for_values(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    _write(pool, latent, rotary, slots)
+    rows = _rows(pool, table, length)
+    values = rows[:, : latent.shape[1]].expand(len(key_up), -1, -1)
+    return _attend(query, rows, key_up, value_up, scale, values=values)
+
+
+PAGE_LATENTS: Any = Exercise(
+    name="page_latents", lab="09", part="kvlab.compute.page_latents", stars=3, core=True, minutes=25,
+    checks=(
+        steps("the first token", Step(1), Step(1, heads=3, value_dim=2), next=_WRITE),
+        steps("a token after others", Step(6), Step(9, block_size=2), next=_GATHER),
+        steps("a full block", Step(4), Step(8, heads=1), invariant="I3", next=_GATHER),
+        steps("other sizes", Step(7, key_dim=2, rope_dim=4, value_dim=3, latent_dim=6), Step(5, rope_dim=1, heads=3),
+              Step(3, latent_dim=2, block_size=1), next="take every size from the tensors"),
+        steps("unused slots", Step(6, fill="inf"), Step(5, fill="1e4"), invariant="I6", next=_GATHER),
+        steps("several new tokens", Step(4, 4), Step(7, 3), Step(9, 2, block_size=3), next=_MASK),
+        corners("scale", run, render, Step(6, 2, scale=1.0), Step(5, scale=0.3), next=_SCALE),
+        Traces("random steps", random_steps, run, render=render, next="go through this step by hand"),
+    ),
+    mistakes=(
+        Mistake(rotary_first, "Writes the rotary key before the latent. Whoever reads the pool expects them the other "
+                              "way round.", next=_WRITE),
+        Mistake(latents_alone, "Writes latents without rotary keys. Positions would be lost with the next step.",
+                next=_WRITE),
+        Mistake(slots_as_blocks, "Takes a slot for a block: pool[slot] is a whole block, and somebody else's.",
+                next="view the pool as rows first: pool.view(-1, pool.shape[-1])[slots]"),
+        Mistake(writes_nothing, "Attends rightly and writes nothing. The next token will look for this one.",
+                next=_WRITE),
+        Mistake(writes_later, "Attends before it writes. A token sees itself too.", next="write first"),
+        Mistake(positions, "Reads the pool's first slots. Where the tokens lie stands in the table.", invariant="I4",
+                next=_GATHER),
+        Mistake(new_alone, "Attends over the new tokens alone. Those before are in the pool.", next=_GATHER),
+        Mistake(whole_blocks, "Reads whole blocks. Behind the last token lies whatever was there before.",
+                invariant="I6", next="cut to length"),
+        Mistake(no_rotary, "The rotary part is missing in the scores: nobody knows who stands where.", next=_KEYS),
+        Mistake(no_mask, "Looks like no causal mask: the first of several new tokens sees the ones after it.",
+                next=_MASK),
+        Mistake(mask_without_offset,
+                "Looks like a mask that begins at position 0. Queries are the last tokens of their context.",
+                next=_MASK),
+        Mistake(sees_one_ahead, "Each query sees one token too many: the one that comes right after it.", next=_MASK),
+        Mistake(scale_of_keys_alone,
+                "Looks like key_dim ** -0.5. A query has key_dim and rope_dim numbers, and all of them count.",
+                next=_SCALE),
+        Mistake(scale_of_latents, "Looks like latent_dim ** -0.5. Scores are products of queries and keys.",
+                next=_SCALE),
+        Mistake(ignores_scale, "Looks like the default always. Some models pass a scale of their own.",
+                next="use scale if it is not None"),
+        Mistake(no_scale, "Looks like scores without a scale.", next=_SCALE),
+        Mistake(first_head, "Makes keys and values of head 0 for all heads. Each has its own key_up[h], value_up[h].",
+                next=_KEYS),
+        Mistake(latents_for_values, "Weighs the latents. Each head makes its values from them first, or last.",
+                next=_VALUES),
+    ),
+    hints=(
+        "Which two things does a token leave in the pool, and what has to be made of them before head h can compare "
+        "its query with it?",
+        "Write latent and rotary key side by side. Gather all rows through the table and cut them apart again. For "
+        "head h a key is key_up[h] @ latent with the rotary key behind it, a value is value_up[h] @ latent. Then it is "
+        "lab 04's attention.",
+        'k = torch.einsum("hkc,tc->thk", key_up, latents), then cat with rotaries[:, None].expand(-1, heads, -1); '
+        'v = torch.einsum("hvc,tc->thv", value_up, latents); scores = torch.einsum("nhd,thd->hnt", query, k) * scale',
+    ),
+)
