@@ -16,6 +16,7 @@ COMMANDS = {
     "start": "copy the labs into a folder of yours, never overwriting, and open JupyterLab on the first",
     "doctor": "print what a bug report needs: versions, machine, which mode the labs run in",
     "generate": "ask a model (a folder, a hub id, or the course's own) and see the answer come, on paged memory",
+    "serve": "serve a model to OpenAI's clients, on paged memory: completions and chats, streamed, many at once",
     "bench": "measure the kernels on a GPU, beside a copy and PyTorch; or run the benchmarks of the CPU",
     "progress": "show the course at a glance: what passed, what is left",
     "reset": "put an exercise back as it was, after a backup of the notebook",

@@ -30,6 +30,14 @@ class Limits:
     def __init__(self, num_blocks: int, block_size: int, max_positions: int | None = None) -> None:
         self.num_blocks, self.block_size, self.max_positions = num_blocks, block_size, max_positions
 
+    def room(self, prompt: int, branches: int = 1) -> int:
+        """The most new tokens that each of so many branches of one prompt may ask for; 0 if there is room for none."""
+        common = prompt // self.block_size
+        kept = (common + (self.num_blocks - common) // branches) * self.block_size
+        if self.max_positions is not None:
+            kept = min(kept, self.max_positions)
+        return max(0, kept - prompt + 1)
+
     def share(self, prompt: int, max_new_tokens: int, branches: int = 1) -> Share:
         """What so many branches of one prompt may need: `Share`. `NeverFits` if they can never have it all at once."""
         kept = prompt + max_new_tokens - 1

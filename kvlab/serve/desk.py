@@ -40,6 +40,7 @@ class Desk:
         request_id: Hashable = None,
         tag: tuple[Hashable, ...] = (),
         priority: int = 0,
+        alternatives: int | None = None,
     ) -> Generation:
         """One answer. taken: the names that there are, of which `request_id` must be none."""
         prompt, max_new_tokens = [int(token) for token in prompt], index(max_new_tokens)
@@ -52,9 +53,16 @@ class Desk:
         ends = self._paged.eos if eos is None else frozenset(map(int, eos))
         endings = [tuple(map(int, ending)) for ending in stop if len(ending)]
         tag_bytes(tag)  # refuses what is no tag
+        if alternatives is not None and index(alternatives) < 0:
+            raise UsageError(f"alternatives are counted from 0 on, or None: not {alternatives}")
         return Generation(
-            request_id, prompt, max_new_tokens, sampling, ends, endings, tag=tag, priority=index(priority)
-        )
+            request_id, prompt, max_new_tokens, sampling, ends, endings,
+            tag=tag, priority=index(priority), alternatives=alternatives,
+        )  # fmt: skip
+
+    def room(self, prompt: int, branches: int = 1) -> int:
+        """New tokens that each of so many answers to a prompt of so many tokens may ask for."""
+        return self._limits.room(prompt, branches)
 
     def samples(self, stem: Generation, n: int, best_of: int | None, room: int) -> Samples:
         """`n` answers to the prompt of `stem`, or the best of more. room: how many sequences run at once."""

@@ -170,12 +170,22 @@ class Engine(Submissions):
         It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with
         `UsageError`.
         """
+        self._end(request, "aborted")
+
+    def stop(self, generation: Generation) -> None:
+        """End a request, or one sample of several, that has said what its caller waited for.
+
+        As `abort`, but its reason is "stop", and it counts among those that finished.
+        """
+        self._end(generation, "stop")
+
+    def _end(self, request: Generation | Group, reason: str) -> None:
         if request.finished:
             return
         self._line.refuse_stranger(request)
         if not self._in_step:
             self._settle()
-        self._line.abort(request)
+        self._line.abort(request, reason)
         if not self._in_step:  # a step frees at its end
             self._line.retire()
 

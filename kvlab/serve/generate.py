@@ -17,6 +17,7 @@ import kvlab
 from kvlab.errors import KVLabError, UsageError
 from kvlab.memory import blocks_needed
 
+from .detokenize import Detokenizer
 from .engine import Engine
 from .hf_support import max_positions
 from .sampling import Sampling
@@ -61,30 +62,20 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: str, raw: bool = False) -
     """Token ids of a prompt: the user's turn of a chat if the tokenizer has a template, unless `raw`."""
     if raw or not tokenizer.chat_template:
         return list(tokenizer(prompt)["input_ids"])
-    chat = [{"role": "user", "content": prompt}]
-    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return encode_chat(tokenizer, [{"role": "user", "content": prompt}])
+
+
+def encode_chat(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> list[int]:
+    """Token ids of a chat, up to where the model's turn begins. messages: `role` and `content` of each."""
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     return list(tokenizer(str(text), add_special_tokens=False)["input_ids"])
 
 
 def stream_text(tokenizer: PreTrainedTokenizerBase, tokens: Iterable[int]) -> Iterator[str]:
-    """Pieces of text as tokens come. A piece is held back while its last character is incomplete.
-
-    The tokens of the piece before are decoded again with it, since a token's text may depend on what stands before:
-    many tokenizers drop a space where a text begins.
-    """
-
-    def text_of(ids: list[int]) -> str:
-        return str(tokenizer.decode(ids, skip_special_tokens=True))
-
-    before: list[int] = []
-    pending: list[int] = []
-    for token in tokens:
-        pending.append(token)
-        text = text_of(before + pending)
-        if not text.endswith("\N{REPLACEMENT CHARACTER}"):
-            yield text[len(text_of(before)) :]
-            before, pending = pending, []
-    yield text_of(before + pending)[len(text_of(before)) :]
+    """Pieces of text as tokens come; see `Detokenizer`."""
+    detokenizer = Detokenizer(tokenizer)
+    yield from map(detokenizer.push, tokens)
+    yield detokenizer.finish()
 
 
 def generate(

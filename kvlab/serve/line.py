@@ -51,8 +51,10 @@ class Line:
         if parent.group is not None and parent is parent.group.stem:
             parent.reason = "forked"
 
-    def abort(self, request: Generation | Group) -> None:
+    def abort(self, request: Generation | Group, reason: str = "aborted") -> None:
         """Say that a request, or one sample of several, has ended. It leaves when the others who have do."""
+        if isinstance(request, Generation):
+            request.reason = request.reason or reason
         request.abort()
         group = request.group if isinstance(request, Generation) else request
         if group is not None and group.finished:

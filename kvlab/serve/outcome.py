@@ -17,16 +17,20 @@ from .parallel import Samples
 from .placement import Ran
 from .plan import Plan
 from .request import Generation
-from .sampling import sample
+from .sampling import TokenScore, sample, score
 
 
 class Token(NamedTuple):
-    """A sampled token: the one at `position` of its generation's answer, and the answer's log-probability with it."""
+    """A sampled token: the one at `position` of its generation's answer, and the answer's log-probability with it.
+
+    score: how likely the token itself was, if that is asked for.
+    """
 
     generation: Generation
     position: int
     token: int
     logprob: float
+    score: TokenScore | None = None
 
 
 class Outcome(NamedTuple):
@@ -85,14 +89,13 @@ def _sample(readers: list[tuple[Generation, int]], logits: Tensor, outcome: Outc
     if rows != list(range(len(logits))):
         logits = logits[rows]
     tokens = sample(logits, [reader.sampling for reader, _ in readers], [reader.draw for reader, _ in readers])
-    logprobs = [reader.logprob for reader, _ in readers]
-    scored = [i for i, (reader, _) in enumerate(readers) if reader.scored]
-    if scored:
-        found = logits[scored].float().log_softmax(-1)
-        for i, row in zip(scored, found, strict=True):
-            logprobs[i] += float(row[tokens[i]])
-    for (reader, _), token, logprob in zip(readers, tokens, logprobs, strict=True):
-        outcome.tokens.append(Token(reader, len(reader.tokens), token, logprob))
+    scored = [i for i, (reader, _) in enumerate(readers) if reader.scored or reader.alternatives is not None]
+    found = zip(scored, logits[scored].float().log_softmax(-1), strict=True) if scored else ()
+    scores = {i: score(row, tokens[i], readers[i][0].alternatives or 0) for i, row in found}
+    for i, ((reader, _), token) in enumerate(zip(readers, tokens, strict=True)):
+        own = scores.get(i)
+        logprob = reader.logprob + own.logprob if own is not None and reader.scored else reader.logprob
+        outcome.tokens.append(Token(reader, len(reader.tokens), token, logprob, own))
 
 
 def carry_out(outcome: Outcome, line: Line) -> None:
@@ -102,9 +105,11 @@ def carry_out(outcome: Outcome, line: Line) -> None:
     line.scheduler.commit(outcome.plan)
     for parent, children in outcome.forks:
         line.branch(parent, children)
-    for generation, position, token, logprob in outcome.tokens:
+    for generation, position, token, logprob, own in outcome.tokens:
         if not generation.finished and len(generation.tokens) == position:
             generation.logprob = logprob
+            if own is not None and generation.alternatives is not None:
+                generation.scores[position:] = [own]
             generation.accept(token)
     for search, state in outcome.beams:
         search.become(state)

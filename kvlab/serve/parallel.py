@@ -24,7 +24,7 @@ class Samples(Group):
         self.samples = [self._sample(number, scored=best_of > n) for number in range(best_of)]
 
     def _sample(self, number: int, scored: bool) -> Generation:
-        return replace(self.stem, id=BranchId(self.id, number), number=number, scored=scored, tokens=[])
+        return replace(self.stem, id=BranchId(self.id, number), number=number, scored=scored, tokens=[], scores=[])
 
     @property
     def seats(self) -> int:

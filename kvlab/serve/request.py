@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .draws import sample_generator
-from .sampling import GREEDY, Sampling
+from .sampling import GREEDY, Sampling, TokenScore
 
 if TYPE_CHECKING:
     from .group import Group
@@ -24,8 +24,9 @@ class Generation:
 
     group: what it is a branch of, if several share its prompt; number: which branch, each with random numbers of its
     own. tag: what its keys and values depend on beside the tokens, see `kvlab.memory.history.tag_bytes`. logprob: log-
-    probability of `tokens` by the model's own distribution, summed up if it is `scored`. priority: the smaller, the
-    sooner, under a policy that looks at it. came: its number among all requests. state: see `kvlab.serve.policies.Job`.
+    probability of `tokens` by the model's own distribution, summed up if it is `scored`. alternatives: if it is not
+    None, `scores` has an entry for each of `tokens`, with so many alternatives. priority: the smaller, the sooner,
+    under a policy that looks at it. came: its number among all requests. state: see `kvlab.serve.policies.Job`.
     """
 
     id: Hashable
@@ -41,6 +42,8 @@ class Generation:
     number: int = 0
     scored: bool = False
     logprob: float = 0.0
+    alternatives: int | None = None
+    scores: list[TokenScore] = field(default_factory=list)
     tag: tuple[Hashable, ...] = ()
     priority: int = 0
     came: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -48,6 +48,25 @@ GREEDY = Sampling()
 SAMPLED = Sampling(temperature=1.0)
 
 SMALLEST = torch.finfo(torch.float32).tiny  # a temperature below it would be 0 in fp32
+
+
+class TokenScore(NamedTuple):
+    """How likely a token was by the model's own distribution, before temperature, top-k and top-p.
+
+    logprob: natural logarithm of its probability. best: the most likely tokens and theirs, the best first.
+    """
+
+    logprob: float
+    best: tuple[tuple[int, float], ...] = ()
+
+
+def score(logprobs: Tensor, token: int, alternatives: int = 0) -> TokenScore:
+    """`TokenScore` of `token` by `logprobs` `[vocab]`, with so many of the best as alternatives, or all there are."""
+    own = float(logprobs[token])
+    if not alternatives:
+        return TokenScore(own)
+    values, ids = logprobs.topk(min(alternatives, len(logprobs)))
+    return TokenScore(own, tuple(zip(ids.tolist(), values.tolist(), strict=True)))
 
 
 def sample(logits: Tensor, settings: Sequence[Sampling], draws: Sequence[float]) -> list[int]:

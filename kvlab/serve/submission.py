@@ -32,17 +32,19 @@ class Submissions:
         request_id: Hashable = None,
         tag: tuple[Hashable, ...] = (),
         priority: int = 0,
+        alternatives: int | None = None,
     ) -> Generation:
         """Queue a request. Refused at once: `NeverFits` if it could never run, `UsageError` if it makes no sense.
 
         prompt: token ids, at least one. eos: ids that end the answer; by default the model's own, `()` for none.
         stop: sequences of ids that do. request_id: by default a number of its own. tag: what keys and values depend on
         beside the tokens (adapter, salt, images); only requests with the same tag share a prefix. priority: the
-        smaller, the sooner, if the engine's policies look at it.
+        smaller, the sooner, if the engine's policies look at it. alternatives: keep for each token how likely it was
+        and so many of the most likely, in `Generation.scores`.
         """
         generation = self._desk.single(
             self._line.names(), prompt, max_new_tokens, sampling,
-            eos=eos, stop=stop, request_id=request_id, tag=tag, priority=priority,
+            eos=eos, stop=stop, request_id=request_id, tag=tag, priority=priority, alternatives=alternatives,
         )  # fmt: skip
         self._line.join(generation)
         return generation
@@ -59,8 +61,8 @@ class Submissions:
     ) -> Samples:
         """Queue `n` sampled answers to one prompt, which runs once; or the `n` best of `best_of`, see `Samples.best`.
 
-        options: `eos`, `stop`, `request_id`, `tag` and `priority`, as for `submit`. Greedy answers, which would be the
-        same, are refused.
+        options: `eos`, `stop`, `request_id`, `tag`, `priority` and `alternatives`, as for `submit`. Greedy answers,
+        which would be the same, are refused.
         """
         stem = self._desk.single(self._line.names(), prompt, max_new_tokens, sampling, **options)
         samples = self._desk.samples(stem, n, best_of, self.max_running)
@@ -88,6 +90,10 @@ class Submissions:
         search = self._desk.beams(stem, width, length_penalty, early_stopping, num_return, room)
         self._line.join(stem)
         return search
+
+    def room(self, prompt: int, n: int = 1) -> int:
+        """New tokens that each of `n` answers to a prompt of so many tokens may ask for: 0 if it can never run."""
+        return self._desk.room(prompt, n)
 
     @property
     def max_running(self) -> int:
