@@ -200,9 +200,10 @@ def test_a_chat_without_a_limit_gets_what_there_is_room_for(ask: OpenAI) -> None
 def test_parts_developers_and_fields_that_change_nothing_are_taken(ask: OpenAI) -> None:
     options = dict(model="courier", temperature=0, max_completion_tokens=NEW)
     plain = ask.chat.completions.create(messages=chat(QUESTIONS[0]), **options)
+    parts = [{"type": "text", "text": part} for part in ("Where is ", "my order?")]
     messages = [
         {"role": "developer", "content": chat("")[0]["content"]},
-        {"role": "user", "name": "ann", "content": [{"type": "text", "text": part} for part in ("Where is ", "my order?")]},
+        {"role": "user", "name": "ann", "content": parts},
     ]
     same = ask.chat.completions.create(
         messages=messages, **options, user="ann", store=False, metadata={}, frequency_penalty=0, presence_penalty=0,
@@ -241,7 +242,8 @@ def test_health_and_metrics_are_there_for_machines(server: Running, ask: OpenAI)
 
 
 def test_too_long_a_prompt_or_answer_is_refused_with_the_numbers(ask: OpenAI) -> None:
-    with pytest.raises(BadRequestError, match="2045 tokens, which leaves room for 4 new ones; 5 are asked for") as found:
+    says = "2045 tokens, which leaves room for 4 new ones; 5 are asked for"
+    with pytest.raises(BadRequestError, match=says) as found:
         ask.completions.create(model="courier", prompt=[7] * 2045, max_tokens=5)
     assert found.value.code == "context_length_exceeded" and found.value.param == "prompt"
     assert ask.completions.create(model="courier", prompt=[7] * 2045, max_tokens=4, temperature=0).choices
