@@ -57,7 +57,7 @@ class Detokenizer:
 
 
 class StopText:
-    """Lets text through up to the first of the `stops`, none of which may be empty.
+    """Lets text through up to the first of the `stops`, none of which may be empty; that is the one which ends first.
 
     What may be the beginning of one is held back. stopped: whether one has come.
     """
@@ -74,9 +74,10 @@ class StopText:
         if not self._stops:
             return piece
         self._held += piece
-        places = [at for at in map(self._held.find, self._stops) if at >= 0]
-        self.stopped = bool(places)
-        safe = min(places) if places else len(self._held) - self._beginning()
+        found = ((self._held.find(stop), stop) for stop in self._stops)
+        ends = [(at + len(stop), at) for at, stop in found if at >= 0]
+        self.stopped = bool(ends)
+        safe = min(ends)[1] if ends else len(self._held) - self._beginning()
         sent, self._held = self._held[:safe], "" if self.stopped else self._held[safe:]
         return sent
 

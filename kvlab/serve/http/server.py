@@ -27,6 +27,8 @@ class CannotListen(KVLabError):
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
     """A listening socket; port 0 takes any that is free. `CannotListen` if it cannot be had."""
+    if not 0 <= port < 2**16:
+        raise CannotListen(f"ports go from 0 to 65535; there is no port {port}")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(family, kind, protocol)
