@@ -50,7 +50,7 @@ class HybridManager:
         return f"HybridManager({len(self)} sequences, {kinds}, blocks of {self.block_size}, {self.pool!r})"
 
     def __contains__(self, seq_id: Hashable) -> bool:
-        return seq_id in self.groups[0]
+        return any(seq_id in group for group in self.groups)  # of one that was interrupted, perhaps in one only
 
     def __len__(self) -> int:
         return len(self.groups[0])
@@ -149,7 +149,7 @@ class HybridManager:
 
     def free(self, seq_id: Hashable) -> None:
         """Forget the sequence and release its blocks in every group. An id that is not admitted: `UsageError`."""
-        for group in self.groups:
+        for group in [group for group in self.groups if seq_id in group] or self.groups:
             group.free(seq_id)
 
     def table(self, seq_id: Hashable, group: int = 0) -> list[int]:

@@ -143,6 +143,16 @@ def test_check_finds_a_block_in_two_groups_and_a_sequence_in_one_only() -> None:
         hybrid.check()
 
 
+def test_a_sequence_whose_admission_was_interrupted_between_two_groups_can_be_freed() -> None:
+    hybrid = manager()
+    hybrid.groups[1].admit("a", 9)
+    assert "a" in hybrid
+    hybrid.free("a")
+    hybrid.check()
+    assert hybrid.pool.num_free == 29
+    refused(UsageError, hybrid, call=lambda: hybrid.free("a"))
+
+
 class HybridMachine(RuleBasedStateMachine):
     """The model: the text of each sequence, and for each group a memory of which slot holds whose token."""
 
