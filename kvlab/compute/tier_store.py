@@ -15,6 +15,7 @@ from kvlab.errors import UsageError
 from kvlab.memory import BlockLayout
 
 from .cache import PagedCache, refuse_unknown_block
+from .scales import is_pool
 from .streams import CopyStream
 
 WHOLE_BYTES = 2**26
@@ -110,20 +111,17 @@ class TierStore:
 
     def _pools(self) -> list[Tensor]:
         """Everything that is kept by block, in an order that is the same in each process."""
-        cache: Any = self.cache
-        if hasattr(cache, "pools"):
-            return [pool for _, pool in sorted(cache.pools(), key=lambda named: named[0])]
-        return [pools[layer] for pools in (cache.keys, cache.values) for layer in sorted(pools)]
+        return [pool for _, pool in sorted(self.cache.pools(), key=lambda named: named[0])]
 
 
-def _scales(cache: Any) -> list[list[list[float] | None]]:
+def _scales(cache: PagedCache) -> list[list[list[float] | None]]:
     """What the numbers of each layer are multiplied by, as far as that does not lie in pools itself."""
-    layers = getattr(cache, "layer_scales", {})
-    return [
-        [None if scale is None or getattr(scale, "ndim", 0) > 1 else torch.as_tensor(scale).flatten().tolist()
-         for scale in layers[layer]]
-        for layer in sorted(layers)
-    ]  # fmt: skip
+    layers = [cache.layer_scales[layer] for layer in sorted(cache.layer_scales)]
+    return [[None if scale is None or is_pool(scale) else _numbers(scale) for scale in pair] for pair in layers]
+
+
+def _numbers(scale: Any) -> list[float]:
+    return torch.as_tensor(scale).flatten().tolist()
 
 
 def _rows(pool: Tensor) -> Tensor:

@@ -100,6 +100,19 @@ def test_the_next_engine_finds_what_the_last_one_left_on_disk(tmp_path) -> None:
     assert served(first, LONG[:1]) == expected(LONG[:1])  # it serves on, without tiers
 
 
+@pytest.mark.parametrize("scales", [(0.05, 0.02), "token_head"])
+def test_blocks_in_8_bits_come_back_with_the_scales_they_were_written_with(tmp_path, scales) -> None:
+    asked = LONG[:3] * 2
+    plain = served(engine(num_blocks=64, kv_dtype="fp8", scales=scales), asked)
+    for _ in range(2):
+        serving = engine(HostTier(8), DiskTier(tmp_path, 64), kv_dtype="fp8", scales=scales)
+        assert served(serving, asked) == plain and serving.hits.found >= 3 * 5 * B
+        serving.close()
+    other = engine(DiskTier(tmp_path, 64), kv_dtype="fp8", scales=(0.02, 0.05))
+    served(other, LONG[:3])
+    assert other.hits.found == 0  # the same bytes would mean other numbers
+
+
 @pytest.mark.parametrize("change", ["weights", "dtype", "block size"])
 def test_blocks_of_another_model_dtype_or_block_size_are_not_found(tmp_path, change) -> None:
     first = engine(DiskTier(tmp_path, 64))
