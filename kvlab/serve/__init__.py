@@ -11,6 +11,11 @@ import importlib
 _HOMES = {
     "BeamSearch": "beam",
     "Engine": "engine",
+    "compare_chats": "chats",
+    "courier_chats": "chats",
+    "measure_reload": "breakeven",
+    "measured_break_even": "breakeven",
+    "serve_chats": "chats",
     "NeverFits": "admission",
     "GenerateCache": "hf_cache",
     "Generation": "request",

@@ -6,7 +6,8 @@ tiers all of it is computed again, with them it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from kvlab.models import EXAMPLE_ORDER
 
 from .engine import Engine
 
+MOST = 40
+"""Tokens that an answer may have."""
 QUESTIONS = ("Where is my courier?", "When will my order arrive?", "How much did I pay?", "Is there soy in it?")
 
 
@@ -78,24 +81,25 @@ def courier_chats(users: int = 6, turns: int = 3) -> list[Chat]:
     return [Chat(EXAMPLE_ORDER.replace("979", str(200 + 17 * user)), QUESTIONS[:turns]) for user in range(users)]
 
 
-def serve_chats(
-    engine: Engine, tokenizer: Any, chats: Sequence[Chat], max_new_tokens: int = 40
-) -> list[Turn]:
+def serve_chats(engine: Engine, tokenizer: Any, chats: Sequence[Chat], max_new_tokens: int = MOST) -> list[Turn]:
     """Every user's first question, then every user's second, and so on; each turn is served before the next comes.
 
     A prompt is the whole chat: the tokens of the turn before, its answer as it was generated, and the new question.
     """
+    return list(_turns(engine, tokenizer, chats, max_new_tokens))
+
+
+def _turns(engine: Engine, tokenizer: Any, chats: Sequence[Chat], most: int) -> Iterator[Turn]:
     said: list[list[dict[str, str]]] = [[{"role": "system", "content": chat.system}] for chat in chats]
-    turns = []
-    for number in range(max(len(chat.questions) for chat in chats)):
+    for number in range(max((len(chat.questions) for chat in chats), default=0)):
         for user, chat in enumerate(chats):
             if number < len(chat.questions):
                 said[user].append({"role": "user", "content": chat.questions[number]})
                 prompt = tokenizer.apply_chat_template(said[user], add_generation_prompt=True, return_dict=False)
-                turns.append(_turn(engine, user, number, prompt, max_new_tokens))
-                answer = tokenizer.decode(turns[-1].tokens, skip_special_tokens=True)
+                turn = _turn(engine, user, number, prompt, most)
+                answer = tokenizer.decode(turn.tokens, skip_special_tokens=True)
                 said[user].append({"role": "assistant", "content": answer})
-    return turns
+                yield turn
 
 
 def compare_chats(
@@ -109,16 +113,13 @@ def compare_chats(
 ) -> Comparison:
     """Serve the same chats from a pool of `num_blocks` blocks without tiers, and with what `tiers()` makes.
 
-    options: for both engines. Only the ratio of the two, from one run on one machine, says anything.
+    options: for both engines. They take turns, since only the ratio of the two within one run says anything.
     """
-    served = []
-    for chosen in ((), tiers()):
-        engine = Engine(model, num_blocks, block_size, prefix="hash", tiers=chosen, **options)
-        try:
-            served.append(serve_chats(engine, tokenizer, chats))
-        finally:
-            engine.close()
-    return Comparison(*served)
+    plain = Engine(model, num_blocks, block_size, prefix="hash", **options)
+    with closing(Engine(model, num_blocks, block_size, prefix="hash", tiers=tiers(), **options)) as tiered:
+        both = [_turns(engine, tokenizer, chats, MOST) for engine in (plain, tiered)]
+        pairs = list(zip(*both, strict=True))
+    return Comparison([without for without, _ in pairs], [with_tiers for _, with_tiers in pairs])
 
 
 def _turn(engine: Engine, user: int, number: int, prompt: list[int], most: int) -> Turn:
@@ -128,4 +129,5 @@ def _turn(engine: Engine, user: int, number: int, prompt: list[int], most: int) 
         engine.step()
     seconds, computed = perf_counter() - began, engine.projected_tokens - before
     engine.run()
+    engine.settle_tiers()  # the user reads the answer meanwhile
     return Turn(user, number, len(prompt), computed, seconds, asked.tokens)

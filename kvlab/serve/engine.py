@@ -189,6 +189,14 @@ class Engine(Submissions):
         if not self._in_step:  # a step frees at its end
             self._line.retire()
 
+    def settle_tiers(self) -> None:
+        """Wait until the tiers have stored what they were given, so that what is found does not depend on their pace.
+
+        Serving never needs it; measurements and tests do.
+        """
+        if self._tiers is not None:
+            self._tiers.stack.drain()
+
     def close(self) -> None:
         """Let the tiers finish what is under way, and keep there what a later engine can use. Twice is once.
 

@@ -49,9 +49,8 @@ def served(serving: Engine, prompts: list[list[int]], new: int = NEW) -> list[li
 
 def settled(serving: Engine) -> None:
     """Let the tiers' threads catch up, so that what is counted does not depend on them."""
-    if serving._tiers is not None:
-        serving._tiers.stack.drain()
-        serving.check()
+    serving.settle_tiers()
+    serving.check()
 
 
 def expected(prompts: list[list[int]], name: str = "llama", new: int = NEW) -> list[list[int]]:
