@@ -73,6 +73,18 @@ def test_beams_of_own_parts_are_those_of_the_finished_engine() -> None:
     assert found[0] == found[1] and len(found[0]) == 3 and not engine.parts.faults
 
 
+def test_a_stream_gives_the_same_tokens_and_an_aborted_request_leaves_no_block_behind() -> None:
+    engine = Engine.from_my_parts(tiny("llama"), 30, 4, **mine(**solved()))
+    asked, other = engine.submit(prompt(9), 6), engine.submit(prompt(11), 6)
+    streamed = []
+    for token in engine.stream(asked):
+        streamed.append(token)
+        engine.abort(other)
+    assert streamed == greedy(tiny("llama"), prompt(9), 6) and other.reason == "aborted"
+    engine.check()
+    assert engine.stats().blocks_free == 30 and not engine.parts.faults
+
+
 def test_the_answers_are_those_of_generate() -> None:
     engine = Engine.from_my_parts(tiny("llama"), 30, 4, **mine(**solved()))
     asked = [engine.submit(prompt(length), 6) for length in (3, 9, 17)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from kvlab.course.compare import TOLERANCE
 from kvlab.course.interpreter import KernelFault, guarded
+from kvlab.course.interpreter.launch import function_of
 from kvlab.course.myparts.parts import Parts, said, tensor_difference
 from kvlab.errors import UsageError
 
@@ -21,7 +23,7 @@ class _Interpreted:
     """A kernel that is launched in Triton's interpreter under the bounds guard."""
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel, self.arg_names = kernel, list(kernel.arg_names)
+        self.kernel, self.arg_names = kernel, list(inspect.signature(function_of(kernel)).parameters)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return lambda *arguments: guarded(self.kernel, grid, *arguments, poisoned=())

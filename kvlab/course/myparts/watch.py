@@ -117,4 +117,6 @@ def timed(work: Callable[[], Result], seconds: float) -> Result:
             _WATCH.leave(call)
     except Stop:
         _WATCH.leave(call)
+        if not call.thrown:
+            raise  # somebody else's
         raise TooLong(f"did not finish within {seconds:g} s") from None
