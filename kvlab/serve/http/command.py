@@ -89,7 +89,8 @@ def main(options: argparse.Namespace) -> int:
         print(f'kvlab serves "{name}" from {blocks} at {url}/v1', flush=True)
         if not is_loopback(options.host) and settings.api_key is None:
             print("Other machines may reach it, and it asks for no API key.", file=sys.stderr, flush=True)
-        before = signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again once all has ended
+        # uvicorn takes the signal over while it runs, and raises it again once all has ended: that is no reason to die
+        before = signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
         try:
             server.run(sockets=[listener])
         finally:

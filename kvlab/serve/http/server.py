@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EADDRINUSE
 
 import uvicorn
 from transformers import PreTrainedTokenizerBase
@@ -40,7 +41,7 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
         found.listen(1024)
     except OSError as error:
         found.close()
-        reason = "is in use by another program" if error.errno == 98 else f"cannot be listened on: {error.strerror}"
+        reason = "is in use by another program" if error.errno == EADDRINUSE else f"cannot be listened on: {error.strerror}"
         raise CannotListen(f"port {port} of {host} {reason}; choose another") from None
     return found
 
@@ -105,7 +106,8 @@ def serving(
 ) -> Iterator[Running]:
     """A server of `engine` on this machine's loopback, while the block runs; a notebook's way to have one.
 
-    port: 0 takes any that is free. Until the end, the engine belongs to the server: nobody else may step it.
+    port: 0 takes any that is free. Until the end, the engine belongs to the server: nobody else may step it. The end
+    waits for requests that still run, at most `settings.drain_seconds`.
 
         with serving(engine, tokenizer) as server:
             client = OpenAI(base_url=server.base_url, api_key="none")
