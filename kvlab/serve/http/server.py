@@ -41,7 +41,8 @@ def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
         found.listen(1024)
     except OSError as error:
         found.close()
-        reason = "is in use by another program" if error.errno == EADDRINUSE else f"cannot be listened on: {error.strerror}"
+        taken = error.errno == EADDRINUSE
+        reason = "is in use by another program" if taken else f"cannot be listened on: {error.strerror}"
         raise CannotListen(f"port {port} of {host} {reason}; choose another") from None
     return found
 
