@@ -96,6 +96,14 @@ def test_a_part_that_never_ends_or_ends_everything_is_stopped(body: str, monkeyp
     assert tokens == expected() and [fault.part for fault in engine.parts.faults] == ["slot_mapping"]
 
 
+def test_a_helper_of_another_cell_that_was_not_saved_is_explained() -> None:
+    source = "def blocks_needed(num_tokens, block_size):\n    return rounded_up(num_tokens, block_size)"
+    tokens, engine = serve(Engine.from_my_parts, **mine(blocks_needed=source))
+    assert tokens == expected()
+    assert "'rounded_up' is not defined (what is saved is the exercise alone: put helpers inside it)" in (
+        engine.parts.faults[0].sentence)
+
+
 def test_what_a_part_prints_does_not_flood_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     talks = "def blocks_needed(num_tokens, block_size):\n    print('here')\n    return -(-num_tokens // block_size)"
     tokens, engine = serve(Engine.from_my_parts, **mine(blocks_needed=talks))

@@ -188,6 +188,8 @@ def _tried(call: Callable[[], Any], seconds: float) -> tuple[Any, BaseException 
 
 def said(error: BaseException) -> str:
     """What a learner is told of what a call raised."""
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        return f"{raised(error)} (what is saved is the exercise alone: put helpers inside it)"
     return str(error) if isinstance(error, TooLong) else raised(error).rstrip(".")
 
 
