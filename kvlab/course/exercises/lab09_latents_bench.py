@@ -87,8 +87,8 @@ def _attended(query: Any, latents: Any, rotaries: Any, key_up: Any, value_up: An
 def run(part: Any, value: Step) -> None:
     """One step with the learner's function; `Wrong` for what it wrote, then for what it returned."""
     given, after, wanted = made(value)
-    fresh = Given(*(clone(one) if isinstance(one, torch.Tensor) else one for one in given))._replace(
-        table=list(given.table))
+    copies: list[Any] = [clone(one) if isinstance(one, torch.Tensor) else one for one in given]
+    fresh = Given(*copies)._replace(table=list(given.table))
     found = part(*fresh) if value.scale is None else part(*fresh, scale=value.scale)
     _written(fresh.pool, after, given)
     got = is_tensor(found, tuple(wanted.shape), "new tokens, heads, numbers of a value")
@@ -139,7 +139,8 @@ def random_steps() -> Any:
     @st.composite
     def values(draw: Any) -> Step:
         length = draw(st.integers(1, 10))
-        sizes = [draw(st.integers(1, 3)) for _ in range(5)]
-        return Step(length, draw(st.integers(1, min(length, 3))), *sizes, draw(st.integers(1, 4)))
+        heads, key_dim, rope_dim, value_dim, latent_dim = (draw(st.integers(1, 3)) for _ in range(5))
+        new, block_size = draw(st.integers(1, min(length, 3))), draw(st.integers(1, 4))
+        return Step(length, new, heads, key_dim, rope_dim, value_dim, latent_dim, block_size)
 
     return values()
