@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,14 +45,16 @@ class Exchange:
                 work.result()
         except asyncio.CancelledError:  # the server's patience with running requests is over
             work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-            late = Refusal(503, "The server is shutting down.", code="shutting_down")
-            await self._refuse(late, scope, receive, send)
+            with suppress(asyncio.CancelledError):  # the loop itself may end meanwhile
+                await asyncio.gather(work, return_exceptions=True)
+                late = Refusal(503, "The server is shutting down.", code="shutting_down")
+                await self._refuse(late, scope, receive, send)
         finally:
+            self.worker.abort(self.ticket)
             work.cancel()
             gone.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
-            self.worker.abort(self.ticket)
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(work, gone, return_exceptions=True)
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
