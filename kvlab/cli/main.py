@@ -21,6 +21,8 @@ COMMANDS = {
     "progress": "show the course at a glance: what passed, what is left",
     "reset": "put an exercise back as it was, after a backup of the notebook",
     "catch-up": "fill in the solutions of the labs before LAB, for someone joining late",
+    "guide": "print a lab's answers and likely wrong answers, for whoever teaches it",
+    "slides": "write a lab as slides without answers: one HTML file that needs no network",
 }
 
 

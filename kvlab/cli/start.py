@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kvlab.cli.assistants import write_rules
 from kvlab.cli.copying import OLD_COPIES, Step, copy_labs
 from kvlab.cli.failure import Refused
 from kvlab.cli.places import DEFAULT_FOLDER, RECORD, labs, labs_folder, shown, solutions_folder
@@ -89,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{shown(folder)} is a file. Name a folder: kvlab start DIR")
     print("\n".join(summary(copy_labs(sources, folder), folder)))
+    write_rules(folder)
     if options.no_lab:
         return 0
     if not installed("jupyterlab"):

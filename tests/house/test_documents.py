@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kvlab.cli.main import COMMANDS
 from kvlab.cli.places import labs
+from kvlab.course import registry
 from tests.house.project import project
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "kernels/README.md", "Makefile")
+TEACHING = ("docs/GUIDE.md", "docs/ANSWERS.md", "docs/WRONG-ANSWERS.md", "docs/GLOSSARY.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "kernels/README.md", "Makefile", *TEACHING)
 
 
 def make_goals(root: Path) -> set[str]:
@@ -28,13 +31,13 @@ def test_a_document_keeps_its_voice_down(root: Path, name: str) -> None:
     assert not re.search("[\U0001f300-\U0001faff]", text)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", *TEACHING])
 def test_every_link_to_a_file_leads_somewhere(root: Path, name: str) -> None:
     links = re.findall(r"\]\((?!http)([^)#]+)", (root / name).read_text(encoding="utf-8"))
-    assert all((root / link).exists() for link in links)
+    assert all(((root / name).parent / link).exists() for link in links)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "Makefile"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "Makefile", "docs/GUIDE.md"])
 def test_every_make_goal_mentioned_exists(root: Path, name: str) -> None:
     text = (root / name).read_text(encoding="utf-8")
     mentioned = set(re.findall(r"(?:`|^ {4}|\")make ([a-z]+)", text, re.MULTILINE))
@@ -44,6 +47,45 @@ def test_every_make_goal_mentioned_exists(root: Path, name: str) -> None:
 def test_the_readme_knows_every_command(root: Path) -> None:
     text = (root / "README.md").read_text(encoding="utf-8")
     assert {name for name in COMMANDS if f"`kvlab {name}" in text} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", *TEACHING])
+def test_every_command_that_a_document_mentions_exists(root: Path, name: str) -> None:
+    text = (root / name).read_text(encoding="utf-8")
+    mentioned = set(re.findall(r"(?:`|^ {4})kvlab\s+([a-z][a-z-]*)", text, re.MULTILINE))
+    assert mentioned <= set(COMMANDS)
+
+
+def plans(root: Path) -> dict[str, list[list[str]]]:
+    """Each timetable of the guide, by the heading above it and its number, as rows of cells."""
+    found = {}
+    for part in re.split(r"^## ", (root / "docs/GUIDE.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        for number, table in enumerate(re.findall(r"^\| at .*\n(?:\|.*\n)+", part, re.MULTILINE)):
+            rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+            found[f"{part.splitlines()[0]} {number}"] = rows
+    return found
+
+
+def test_the_guides_timetables_add_up_and_name_exercises_that_exist(root: Path) -> None:
+    lengths = {}
+    for name, rows in plans(root).items():
+        starts = [int(at.split(":")[0]) * 60 + int(at.split(":")[1]) for at, *_ in rows]
+        minutes = [int(row[1]) for row in rows]
+        assert [after - before for before, after in pairwise(starts)] == minutes[:-1], name
+        lengths[name] = sum(minutes)
+        exercises = re.findall(r"`(\w+)`", " ".join(row[3] for row in rows))
+        core = {entry.name for entry in registry.every() if entry.core}
+        assert exercises and set(exercises) <= core, name
+        assert sum(entry.minutes for entry in registry.every() if entry.name in exercises) < lengths[name]
+    assert lengths == {"Three hours 0": 180, "Two days 0": 450, "Two days 1": 450}
+
+
+def test_the_guide_discusses_every_exercise_and_lab_by_a_name_that_exists(root: Path) -> None:
+    text = (root / "docs/GUIDE.md").read_text(encoding="utf-8")
+    worth, questions = text.split("## Wrong answers worth stopping for")[1].split("## Questions to discuss")
+    named = re.findall(r"^- `(\w+)`", worth, re.MULTILINE)
+    assert named and set(named) <= {entry.name for entry in registry.every()}
+    assert set(re.findall(r"^- \*\*(\d\d)\*\*", questions, re.MULTILINE)) <= set(registry.labs())
 
 
 def test_the_readme_lists_the_labs_there_are(root: Path) -> None:
