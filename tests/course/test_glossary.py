@@ -11,9 +11,9 @@ from kvlab.course.terms import every, find
 from tests.labs.notebooks import cells, committed, names
 
 FIELD = ("block", "block pool", "block table", "slot", "slot mapping", "reference count", "fork", "copy-on-write",
-         "prefix cache", "preemption", "recompute", "swap", "watermark", "token budget", "chunked prefill", "null block",
-         "KV cache", "GQA", "MQA", "MHA", "MLA", "prefill", "decode", "radix tree", "tier", "sliding window", "FP8", "scale",
-         "perplexity", "log-sum-exp", "virtual memory", "continuous batching")
+         "prefix cache", "preemption", "recompute", "swap", "watermark", "token budget", "chunked prefill",
+         "null block", "KV cache", "GQA", "MQA", "MHA", "MLA", "prefill", "decode", "radix tree", "tier",
+         "sliding window", "FP8", "scale", "perplexity", "log-sum-exp", "virtual memory", "continuous batching")
 NO_TERM = {"-1: write nothing", "without"}  # bold for emphasis
 
 
