@@ -11,7 +11,7 @@
 # - record a prediction and see how close it came.
 
 # %% id="setup" tags=["nbval-ignore-output"]
-from kvlab.course import *  # exercise, hint, help_me, solution, progress, predict, reveal, recall, say_it
+from kvlab.course import *  # exercise, hint, help_me, solution, glossary, progress, predict, reveal, recall, say_it
 
 open_lab("00")
 
@@ -97,6 +97,7 @@ for tokens in (0, 1, 16, 17, 20):
 # - `hint()` gives a question first, then the idea, then nearly the code. `hint("round_up_to_block")` names the exercise.
 # - `help_me()` shows the traceback of your last attempt, cut down to your own lines, and what your code printed.
 # - `solution()` shows a solution beside yours. It is noted, not punished.
+# - `glossary("KV cache")` says what a word means.
 # - Pictures with sliders sleep when you reopen a notebook. Run their cell again, and they answer.
 #
 # Run the next cell for a first hint.

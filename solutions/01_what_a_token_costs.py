@@ -19,7 +19,7 @@ open_lab("01")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# Three questions from lab 00. Answer from memory: put a letter in quotes, such as `"a"`, in place of each `...`.
+# Three questions from lab 00. Run the cell to see them, then answer from memory: put a letter in quotes, such as `"a"`, in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -264,8 +264,8 @@ def latent_bytes_per_token(layers, latent_dim, rope_dim, bytes_per_number=2):
 
 
 # %% [markdown] id="windows"
-# **Windows.** In some layers of Gemma and Mistral models a token looks back only a fixed number of tokens, say 1,024. Those layers may drop what lies
-# further back. The price now depends on the length, so we count *token-layers*: one token kept in one layer is 1.
+# **Windows.** In some layers of Gemma models, and in all of Mistral's first, a token looks back only a fixed number of tokens, say 1,024. Such a layer may drop
+# what lies further back. The price now depends on the length, so we count *token-layers*: one token kept in one layer is 1.
 #
 # ★★☆ · extra · 8 min
 

@@ -20,7 +20,7 @@ open_lab("02")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 00 and 01, without looking: a letter in quotes in place of each `...`.
+# From labs 00 and 01, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -126,7 +126,7 @@ for policy, values in shares.items():
 # %% [markdown] id="fresh-after"
 # Most seeds give a little less than ours, so ours is a lucky one. The order and the story stay.
 #
-# ## A reservation is wasted in two ways, and one of them hurts later
+# ## A reservation is empty in two ways: for now, and for ever
 #
 # That table counts only final lengths. Look at *one* conversation while it runs: a prompt of 500 tokens, an answer of 100, and 2,548 slots
 # reserved. After 40 tokens of the answer, what is in those slots?

@@ -20,7 +20,7 @@ open_lab("03")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01 and 02, without looking: a letter in quotes in place of each `...`.
+# From labs 01 and 02, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -427,4 +427,4 @@ close_lab("03")
 #
 # - Section 4 of Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180): the same structures as the paper draws them.
 # - Paging in operating systems: Arpaci-Dusseau, *Operating Systems: Three Easy Pieces*, chapters 18 to 20.
-# - Next comes lab 04, in which the blocks get bytes: attention that reads through the table.
+# - Next comes [lab 04](04_paged_attention.ipynb), in which the blocks get bytes: attention that reads through the table.

@@ -24,7 +24,7 @@ seed = torch.Generator().manual_seed(4)
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01 to 03, without looking: a letter in quotes in place of each `...`.
+# From labs 01 to 03, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -348,4 +348,4 @@ close_lab("04")
 #
 # - The online softmax: Milakov and Gimelshein 2018, [arXiv 1805.02867](https://arxiv.org/abs/1805.02867); Dao et al., *FlashAttention*, [arXiv 2205.14135](https://arxiv.org/abs/2205.14135).
 # - Section 4.1 of Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180).
-# - Next comes lab 05: the same attention as a Triton kernel that reads each block once.
+# - Next comes [lab 05](05_triton.ipynb): the same attention as a Triton kernel that reads each block once.

@@ -81,7 +81,7 @@ except KernelFault as fault:
     print(fault.sentence)
 
 # %% [markdown] id="puzzle-gather"
-# The second puzzle is paging itself: pages lie all over a pool, and a table says where. One program fetches one page. It loads a *number* from the table, and makes an address of it.
+# The second puzzle is paging itself: pages, as blocks are called when attention reads them, lie all over a pool, and a table says where. One program fetches one page. It loads a *number* from the table, and makes an address of it.
 #
 # Block ids are `int32`. A pool may hold more than `2 ** 31` numbers, and then id times page size leaves `int32`: it wraps around and points somewhere else. Hence `to(tl.int64)`, before the product.
 
@@ -500,4 +500,4 @@ close_lab("05")
 # - Triton's own [tutorials](https://triton-lang.org/main/getting-started/tutorials/index.html), from vector addition to attention.
 # - Flash decoding: Dao, Haziza, Massa and Sizov 2023, [pytorch.org](https://pytorch.org/blog/flash-decoding/).
 # - `kernels/paged_decode.py` in this repository: the same idea, with tiles across pages, windows, and FP8.
-# - Next comes lab 06: conversations that share blocks until they write.
+# - Next comes [lab 06](06_copy_on_write.ipynb): conversations that share blocks until they write.

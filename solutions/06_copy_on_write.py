@@ -21,7 +21,7 @@ open_lab("06")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 03 to 05, without looking: a letter in quotes in place of each `...`.
+# From labs 03 to 05, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -436,4 +436,4 @@ close_lab("06")
 #
 # - Section 4.4 of Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), for the mechanism, and section 6.3 for the savings.
 # - Copy-on-write in operating systems: Arpaci-Dusseau, *Operating Systems: Three Easy Pieces*, chapter 23.
-# - Next comes lab 07, in which strangers share: two customers whose prompts happen to begin alike.
+# - Next comes [lab 07](07_sharing_prefixes.ipynb), in which strangers share: two customers whose prompts happen to begin alike.

@@ -21,7 +21,7 @@ open_lab("07")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 03, 04 and 06, without looking: a letter in quotes in place of each `...`.
+# From labs 03, 04 and 06, without looking. Run the cell, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -529,6 +529,6 @@ close_lab("07")
 # ## Read on
 #
 # - Zheng et al., NeurIPS 2024, [arXiv 2312.07104](https://arxiv.org/abs/2312.07104), section 3: the tree, and who goes next.
-# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), on shared prefixes: section 4.4, and the measurements of section 6.4.
+# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), on shared prefixes: sections 4.4 and 6.4.
 # - `kvlab/memory/prefix.py` and `radix.py`: both caches as the course's engine runs them.
-# - Next comes lab 08: what if even eviction cannot make room for the next token?
+# - Next comes [lab 08](08_scheduling.ipynb): what if even eviction cannot make room for the next token?

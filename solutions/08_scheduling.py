@@ -20,7 +20,7 @@ open_lab("08")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01, 03 and 06, without looking: a letter in quotes in place of each `...`.
+# From labs 01, 03 and 06, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -276,7 +276,7 @@ for gpu in ("A100-80", "H100"):
 reveal("08-gain", round(gain["A100-80"], 2))
 
 # %% [markdown] id="gain-why"
-# Seven times the requests, and not even twice the tokens. Where is the rest? These prompts are long, and running them is arithmetic that no policy saves. How much of the time is that?
+# Seven times the requests, and not even twice the tokens, which was the estimate of lab 01. Where is the rest? These prompts are long, and running them is arithmetic that no policy saves. How much of the time is that?
 
 # %% id="gain-prompts"
 prompts = sum(request.prompt for request in load)
@@ -496,4 +496,4 @@ close_lab("08")
 # - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), section 4.5: preemption; section 7.3: recomputing beside swapping.
 # - Agrawal et al., OSDI 2024, [arXiv 2403.02310](https://arxiv.org/abs/2403.02310): chunked prefill.
 # - `kvlab/serve/scheduler.py`: your decisions as the engine makes them; `kvlab/serve/simulate.py`: the simulator.
-# - Next comes lab 09: what if each token cost half?
+# - Next comes [lab 09](09_smaller_caches.ipynb): what if each token cost half?

@@ -20,7 +20,7 @@ open_lab("09")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01, 04 and 08, without looking: a letter in quotes in place of each `...`.
+# From labs 01, 04 and 08, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -247,7 +247,7 @@ for kind, group in zip(("full layers", "window layers"), groups.groups):
 # %% [markdown] id="latents-intro"
 # ## One latent for all heads
 #
-# A DeepSeek model keeps no keys and values at all. A token leaves one short vector, its **latent**, and one small **rotary key** that carries its position. Head `h` makes its key from the latent when it needs it, `key_up[h] @ latent` with the rotary key behind it, and its value, `value_up[h] @ latent`.
+# A DeepSeek model keeps no keys and values at all (*MLA*, lab 01). A token leaves one short vector, its **latent**, and one small **rotary key** that carries its position. Head `h` makes its key from the latent when it needs it, `key_up[h] @ latent` with the rotary key behind it, and its value, `value_up[h] @ latent`.
 #
 # For the pool that is one head whose "key" is latent and rotary key side by side. Blocks, tables and slots stay as they are. Write the new tokens' rows, gather all of them through the table, and attend: several new tokens may come at once, as in lab 04.
 #

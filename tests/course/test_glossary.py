@@ -14,7 +14,7 @@ FIELD = ("block", "block pool", "block table", "slot", "slot mapping", "referenc
          "prefix cache", "preemption", "recompute", "swap", "watermark", "token budget", "chunked prefill",
          "null block", "KV cache", "GQA", "MQA", "MHA", "MLA", "prefill", "decode", "radix tree", "tier",
          "sliding window", "FP8", "scale", "perplexity", "log-sum-exp", "virtual memory", "continuous batching")
-NO_TERM = {"-1: write nothing", "without"}  # bold for emphasis
+NO_TERM = {"-1: write nothing", "without", "done", "keep", "slice"}  # bold for emphasis
 
 
 def new_terms(name: str) -> list[str]:
