@@ -529,6 +529,6 @@ close_lab("07")
 # ## Read on
 #
 # - Zheng et al., NeurIPS 2024, [arXiv 2312.07104](https://arxiv.org/abs/2312.07104), section 3: the tree, and who goes next.
-# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), on shared prefixes: sections 4.4 and 6.4.
+# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), on shared prefixes: section 4.4 and section 6.4.
 # - `kvlab/memory/prefix.py` and `radix.py`: both caches as the course's engine runs them.
 # - Next comes [lab 08](08_scheduling.ipynb): what if even eviction cannot make room for the next token?
