@@ -312,7 +312,7 @@ for name, trace in traces.items():
     print(f"{name:17}", "none {:4.0f}, hash {:4.0f}, tree {:4.0f}, tree over tokens {:5.0f} microseconds".format(*spent))
 
 # %% [markdown] id="cost-after"
-# A GPU needs tens of milliseconds to compute a thousand tokens of an 8B model, so asking is cheap even where nothing is shared. Bookkeeping for each single token is dear, and for few more tokens: servers' trees are mostly cut at blocks too.
+# A GPU needs tens of milliseconds to compute a thousand tokens of an 8B model, so asking is cheap even where nothing is shared. Bookkeeping for each single token is dear: servers' trees are mostly cut at blocks too.
 #
 # And if memory is short? The chats again, in smaller pools:
 
@@ -338,7 +338,7 @@ print(f"Zheng et al.: 50 to 99 % found, over all their loads; here {min(shares):
 # %% [markdown] id="courier-intro"
 # ## courier: the same words, and less work
 #
-# Three questions about one order, one after the other. The order comes first in each prompt. Sharing must never change what comes out (**I12**).
+# Three questions, one after the other, about one order, which comes first in each prompt. Sharing must never change what comes out (**I12**).
 
 # %% id="courier"
 # takes some twenty seconds
