@@ -31,7 +31,8 @@ STARS = re.compile(r"^★{1,3}☆{0,2} · (?:core|extra) · \d+ min$")
 _HEADING = re.compile(r"^(#{1,3}) (.+)$")
 _SKIPPED = ("Recall", "Read on", "Where you stand")  # headings with nothing to show: their content has its own slides
 _WORDS = 60  # of running text on a slide; the rest is left to the speaker and the notebook
-_TASK_WORDS = 80  # of what stands above an exercise
+_TASK_WORDS = 80  # of what stands above an exercise; half as many over a stub of _LONG_STUB lines
+_LONG_STUB = 15
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ def _of_code(cell: Cell, title: str, above: str, lab: str) -> Iterator[Slide]:
         parts = paragraphs(above)
         stars = next((part for part in parts if STARS.match(part)), "")
         task = [part for part in parts[: parts.index(stars)] if not _HEADING.match(part)] if stars else []
-        yield Slide("exercise", title, _task(task), code=re.sub(r"\n\s*\n", "\n", text), note=stars)
+        code = re.sub(r"\n\s*\n", "\n", text)
+        most = _TASK_WORDS if code.count("\n") < _LONG_STUB else _TASK_WORDS // 2
+        yield Slide("exercise", title, _task(task, most), code=code, note=stars)
     for _ in PREDICTED.findall(text):
         yield Slide("predict", "Predict", question_in(above))
     for question in recalls(lab):
@@ -124,11 +127,11 @@ def _of_code(cell: Cell, title: str, above: str, lab: str) -> Iterator[Slide]:
             yield Slide("question", "Question", _asked(question))
 
 
-def _task(parts: list[str]) -> str:
-    """The end of the text above an exercise, which says what to write: as many paragraphs as stay short."""
+def _task(parts: list[str], most: int) -> str:
+    """The end of the text above an exercise, which says what to write: as many paragraphs as have `most` words."""
     kept: list[str] = []
     for part in reversed(parts):
-        if kept and sum(len(one.split()) for one in [*kept, part]) > _TASK_WORDS:
+        if kept and sum(len(one.split()) for one in [*kept, part]) > most:
             break
         kept.insert(0, part)
     return "\n\n".join(kept)
