@@ -29,7 +29,7 @@ help:
 	@echo "make test       set up and run every test, notebooks included"
 	@echo "make quick      the tests without notebooks, browser, packaging and benchmarks"
 	@echo "make bench      the benchmarks alone, with their figures"
-	@echo "make notebooks  build labs/ and the solved notebooks from solutions/*.py"
+	@echo "make notebooks  build labs/ and the solved notebooks from solutions/*.py, and the answers in docs/"
 	@echo "make check      ruff and mypy"
 	@echo "make tritons    the kernel tests with the oldest and the newest Triton (some 400 MB, the first time only)"
 	@echo "make torch      try again to install torch"
@@ -50,6 +50,7 @@ bench: setup
 
 notebooks: setup
 	@$(PY) solutions/build.py
+	@$(PY) -m kvlab guide --write docs
 
 check: setup
 	@$(PY) -m ruff check .
