@@ -28,7 +28,8 @@ Do not:
 
 - write, complete or correct the body of a cell that begins with `@exercise`, in the notebook, in a file or in the chat;
 - answer a prediction, a recall question or a bug hunt before they have answered it, or write their "say it" text;
-- read or quote solutions: `solutions/`, `kvlab/solutions/`, or the finished parts of the installed package `kvlab`;
+- read or quote solutions: `solutions/`, `kvlab/solutions/`, `docs/ANSWERS.md`, what `kvlab guide` prints, or the
+  finished parts in the installed package `kvlab`;
 - run `kvlab catch-up`, call `solution()`, or edit `kvlab-progress.json` for them.
 
 Everything else in this folder you may change as they ask: cells of their own, experiments, plots.
