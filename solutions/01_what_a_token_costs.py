@@ -101,7 +101,7 @@ for name, shape in models.items():
 # The GPU is sold with 80 GB and reports 80 GiB. The weights take 15 GiB, the running computation 1. What remains for the cache is 64 GiB: we keep that number for
 # the whole course.
 #
-# **Predict first.** Lab 00 told you how many tokens of the assistant that is. How many tokens of OPT-13B would fit in the same 64 GiB?
+# **Predict.** Lab 00 told you how many tokens of the assistant that is. How many tokens of OPT-13B would fit in the same 64 GiB?
 
 # %% id="predict-tokens"
 ### BEGIN SOLUTION
