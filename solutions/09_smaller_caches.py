@@ -377,4 +377,4 @@ close_lab("09")
 # - The formats: Micikevicius et al. 2022, *FP8 Formats for Deep Learning*, [arXiv 2209.05433](https://arxiv.org/abs/2209.05433).
 # - Sliding windows: Jiang et al. 2023, *Mistral 7B*, [arXiv 2310.06825](https://arxiv.org/abs/2310.06825).
 # - Latents: *DeepSeek-V2*, section 2.1, [arXiv 2405.04434](https://arxiv.org/abs/2405.04434).
-# - Next: lab 10, where blocks live when the GPU is full.
+# - Next comes [lab 10](10_other_homes.ipynb): where blocks live when the GPU is full.

@@ -34,5 +34,5 @@ def cell(source: str) -> str:
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
     monkeypatch.setenv("KVLAB_PROGRESS", "off")
     opened = Notebook()
-    opened.run("from kvlab.errors import OutOfBlocks, OutOfMemory, UsageError")
+    opened.run("from kvlab.errors import OutOfBlocks, OutOfMemory, OutOfPages, UsageError")
     return opened

@@ -35,7 +35,7 @@ NOT_FIGURES = re.compile(
     |\b(?:[Cc]hapters?|[Ss]ections?|[Ff]igures?|[Tt]ables?|[Ii]deas?)\s\d+(?:(?:,|\sand|\sto)\s\d+)*
     |\bLlama\s\d(?:\.\d)?|\b\d+(?:\.\d+)?B\b                  # models
     |\b(?:19[5-9]\d|20[0-2]\d)\b                             # years
-    |(?<![\d.,])0\d\b|\b[Ll]abs?\s1[01]\b                    # labs
+    |(?<![\d.,])0\d\b|\b[Ll]abs?\s1[01]\b|^\#\s1[01]\s·      # labs, and their titles
     |\b[A-Za-z_]+[\w.-]*\d[\w.-]*                             # bf16, A100-80, OPT-13B
     """,
     re.VERBOSE | re.MULTILINE,
