@@ -120,6 +120,16 @@ class Progress:
         self.notify(f"{why}, so this session's progress stays in memory.")
 
 
+def seen_in(data: bytes) -> State | None:
+    """The state that the bytes of a file are, for whoever only looks; None for what is half-written, damaged or of a
+    newer version."""
+    try:
+        state = json.loads(data)
+        return None if state["version"] > VERSION else _whole(state)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
 def _reason(trouble: Exception) -> str:
     return getattr(trouble, "strerror", None) or type(trouble).__name__
 
