@@ -19,6 +19,8 @@ COMMANDS = {
     "serve": "serve a model to OpenAI's clients, on paged memory: completions and chats, streamed, many at once",
     "bench": "measure the kernels on a GPU, beside a copy and PyTorch; or run the benchmarks of the CPU",
     "progress": "show the course at a glance: what passed, what is left",
+    "grade": "grade learners' notebooks: each exercise in a process of its own, compared outside; table, CSV, JSON",
+    "room": "show a class from its progress files: who is where, who is stuck, which mistake is most frequent",
     "reset": "put an exercise back as it was, after a backup of the notebook",
     "catch-up": "fill in the solutions of the labs before LAB, for someone joining late",
     "guide": "print a lab's answers and likely wrong answers, for whoever teaches it",

@@ -1,0 +1,201 @@
+"""From notebooks to grades: each exercise in a process of its own, judged here."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kvlab.course import launches
+from kvlab.course.checker import Checker
+from kvlab.course.declare import Check, Exercise
+from kvlab.course.grade import cells, remote
+from kvlab.course.grade.cells import BadNotebook, Written
+from kvlab.course.grade.house import House, Limits
+from kvlab.course.guard import Ending, guarded
+from kvlab.course.interpreter import guarded as interpreted
+from kvlab.course.launches import Launches
+from kvlab.course.notebooks import as_handed_out
+from kvlab.course.registry import every, find, part_of
+from kvlab.course.source import untouched
+
+PASSED, WRONG, STOPPED, UNTOUCHED = "passed", "wrong", "stopped", "not attempted"
+MISSING, NOT_GRADED, UNREADABLE = "missing", "not graded", "unreadable"
+_TORCH = ("04", "05", "09", "10", "11")  # labs whose parts are watched while they use torch
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One exercise of one notebook. `verdict`: "passed", "wrong", "stopped" (ended by a limit, or by itself), "not
+    attempted", "missing" (the notebook has no such cell), "not graded" (a package is lacking here) or "unreadable" (the
+    notebook). `points`: the exercise's stars if it passed, else 0, out of `possible`. `said`: why, in a sentence;
+    `mistake`: the known mistake it behaves like."""
+
+    learner: str
+    notebook: str
+    lab: str
+    exercise: str
+    verdict: str
+    points: int = 0
+    possible: int = 0
+    core: bool = True
+    said: str = ""
+    mistake: str = ""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Whose a notebook is, and where it lies."""
+
+    name: str
+    path: Path
+
+
+def grade(learners: Iterable[Learner], limits: Limits | None = None, only: Iterable[str] = (),
+          tell: Callable[[Grade], None] = lambda found: None) -> list[Grade]:
+    """Grades every notebook, in the order given. A notebook that cannot be read has one grade that says so.
+
+    only: names of exercises; all of a notebook's labs otherwise. tell: is given each grade as soon as it is there."""
+    with House() as house:
+        return graded(house, learners, limits or Limits(), only, tell)
+
+
+def graded(house: House, learners: Iterable[Learner], limits: Limits, only: Iterable[str] = (),
+           tell: Callable[[Grade], None] = lambda found: None) -> list[Grade]:
+    """The same, with processes of a house that is open already."""
+    found: list[Grade] = []
+    for learner in learners:
+        for one in _notebook(house, learner, limits, frozenset(only)):
+            found.append(one)
+            tell(one)
+    return found
+
+
+def _notebook(house: House, learner: Learner, limits: Limits, only: frozenset[str]) -> Iterator[Grade]:
+    blank = Grade(learner.name, learner.path.name, "", "", UNREADABLE)
+    try:
+        written = cells.read(learner.path)
+    except BadNotebook as trouble:
+        yield dataclasses.replace(blank, said=f"{learner.path.name} {trouble}.")
+        return
+    entries = [entry for entry in _expected(written, learner.path) if not only or entry.name in only]
+    if not entries:
+        yield dataclasses.replace(blank, verdict=MISSING, said="There is no exercise of the course in it.")
+    passed: set[str] = set()
+    for entry in entries:
+        start = dataclasses.replace(blank, lab=entry.lab, exercise=entry.name, possible=entry.stars, core=entry.core)
+        one = _exercise(house, entry, written, passed, limits, start)
+        if one.verdict == PASSED:
+            passed.add(entry.name)
+        yield one
+
+
+def _expected(written: Written, path: Path) -> list[Exercise]:
+    """The exercises of the notebook's labs, in the course's order: those it has, and those that belong beside them."""
+    names = {*written.parts, *written.broken}
+    labs = {entry.lab for entry in map(find, names) if entry is not None} | {path.name[:2]}
+    return [entry for entry in every() if entry.lab in labs]
+
+
+def _exercise(house: House, entry: Exercise, written: Written, passed: set[str], limits: Limits, start: Grade) -> Grade:
+    if entry.name in written.broken:
+        return dataclasses.replace(start, verdict=WRONG, said=f"{entry.name} {written.broken[entry.name]}.")
+    if entry.name not in written.parts:
+        return dataclasses.replace(start, verdict=MISSING, said=f"The notebook has no cell of {entry.name}.")
+    node = cells.definition(written.parts[entry.name])
+    if untouched(node) or as_handed_out(entry, node):
+        return dataclasses.replace(start, verdict=UNTOUCHED)
+    try:
+        finished = part_of(entry)
+    except ImportError as lacking:
+        return dataclasses.replace(start, verdict=NOT_GRADED, said=f"{lacking.name} is not installed here.")
+    return _judged(house, entry, finished, cells.job(entry, written, passed), limits, start)
+
+
+def _judged(house: House, entry: Exercise, finished: Any, job: dict[str, Any], limits: Limits, start: Grade) -> Grade:
+    services = {name: cells.service(name) for name in job["services"]}
+    pipe, pid = house.start(job, limits)
+    try:
+        connection = remote.Connection(pipe, services)
+        checker = _Referee(_remotely(entry, connection), connection, job["pieces"][-1], finished)
+        ending = guarded(checker, limits.seconds)
+    finally:
+        house.end(pipe, pid)
+    return _of_ending(entry, ending, connection.stopped, limits, start)
+
+
+def _of_ending(entry: Exercise, ending: Ending, stopped: str, limits: Limits, start: Grade) -> Grade:
+    if ending.how == "broken":
+        return dataclasses.replace(start, verdict=WRONG, said=f"{entry.name}: {ending.report.get('trouble', '')[:200]}")
+    if ending.how == "done" and ending.report.get("passed") is not None and not stopped:
+        return dataclasses.replace(start, verdict=PASSED, points=entry.stars)
+    if stopped:
+        return dataclasses.replace(start, verdict=STOPPED, said=f"{entry.name} {stopped}.")
+    if ending.how == "late":
+        said = f"{entry.name} did not finish within {limits.seconds:g} s."
+        return dataclasses.replace(start, verdict=STOPPED, said=said)
+    title = ending.report.get("title", f"{entry.name}: the check ended with {ending.how}.")
+    index = ending.report.get("mistake")
+    mistake = "" if index is None else entry.mistakes[index].says
+    how = STOPPED if "needed more memory than" in title else WRONG
+    return dataclasses.replace(start, verdict=how, said=" ".join(title.split()), mistake=mistake)
+
+
+class _Referee(Checker):
+    """The check of one exercise, against a stand-in that is made when the other side has defined the part."""
+
+    def __init__(self, entry: Exercise, connection: remote.Connection, source: str, finished: Any) -> None:
+        node = cells.definition(source)
+        signature = _signature(node)
+        if isinstance(finished, type):
+            part = remote.class_(connection)
+        elif hasattr(finished, "fn"):
+            part = remote.kernel(signature)
+        else:
+            part = remote.function(connection, signature, entry.lab in _TORCH)
+        super().__init__(entry, part)
+        self.connection = connection
+
+    def run(self, emit: Callable[[dict[str, Any]], None]) -> None:
+        try:
+            self.connection.first()
+        except Exception as error:
+            said = f"{self.entry.name} could not be defined: {type(error).__name__}: {str(error)[:160]}"
+            return emit({"passed": None, "title": said, "mistake": None})
+        super().run(emit)
+
+
+def _remotely(entry: Exercise, connection: remote.Connection) -> Exercise:
+    """`entry` with checks that launch a learner's kernel on the other side."""
+    return dataclasses.replace(entry, checks=tuple(_launched(check, connection) for check in entry.checks))
+
+
+def _launched(check: Check, connection: remote.Connection) -> Check:
+    if not isinstance(check, Launches):
+        return check
+    check.prepare()
+    build, there = check.build, remote.runner(connection)
+
+    def run(part: Any, value: Any) -> None:
+        launches.run(part, build(value), there if getattr(part, "elsewhere", False) else interpreted)
+
+    return dataclasses.replace(check, run=run)
+
+
+def _signature(node: cells.Node) -> inspect.Signature:
+    """A function's parameters, read off its text. Their defaults stay where they are: here only their number counts."""
+    if isinstance(node, cells.ast.ClassDef):
+        return inspect.Signature()
+    kinds, given = inspect.Parameter, node.args
+    positional = [*given.posonlyargs, *given.args]
+    bare = len(positional) - len(given.defaults)
+    found = [kinds(one.arg, kinds.POSITIONAL_ONLY if place < len(given.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD,
+                   default=kinds.empty if place < bare else None) for place, one in enumerate(positional)]
+    found += [kinds(given.vararg.arg, kinds.VAR_POSITIONAL)] if given.vararg else []
+    found += [kinds(one.arg, kinds.KEYWORD_ONLY, default=kinds.empty if default is None else None)
+              for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    found += [kinds(given.kwarg.arg, kinds.VAR_KEYWORD)] if given.kwarg else []
+    return inspect.Signature(found)
