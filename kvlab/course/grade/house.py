@@ -97,7 +97,7 @@ class House:
 
     def _setup(self) -> dict[str, Any]:
         package = Path(kvlab.__file__).resolve().parent
-        hidden = [package, *(package.parent / name for name in ("labs", "solutions", "kernels", "tests"))]
+        hidden = [package, *(package.parent / name for name in ("labs", "solutions", "kernels", "tests", "docs"))]
         readable = [*self._path(), sys.base_prefix + "/lib", "/usr/lib", "/lib", "/lib64", "/etc/ld.so.cache",
                     "/dev/null", "/dev/urandom", "/dev/zero", "/usr/share/zoneinfo"]
         return {"sources": _sources(), "load": [*self.packages, "kernelguard"],
