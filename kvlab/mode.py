@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+from types import ModuleType
 from typing import NamedTuple
 
 from kvlab import has_gpu
@@ -36,6 +37,18 @@ def installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):  # a half-removed package, or one that was put into sys.modules by hand
         return False
+
+
+def widgets() -> ModuleType | None:
+    """ipywidgets, or None where it is not installed or older than 8, whose widgets show themselves in another way.
+
+    Colab comes with version 7, and its notebooks with its own copy of what draws them: pictures and text remain there.
+    """
+    try:
+        import ipywidgets
+    except ImportError:
+        return None
+    return ipywidgets if int(ipywidgets.__version__.split(".")[0]) >= 8 else None
 
 
 def _torch_is_a_cpu_build() -> bool:

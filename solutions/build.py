@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
+from _colab import address, with_colab
 from _execute import execute, with_verdicts_only
 from _source import BuildError, as_lab, read_source
 from nbformat import NotebookNode
@@ -33,7 +34,8 @@ def build(source: Path) -> list[Path]:
     solved, (solved_path, lab_path) = read_source(source), targets(source)
     lab_path.parent.mkdir(exist_ok=True)
     done = execute(solved, solved_path.parent, f"solutions/{solved_path.name}")
-    lab = with_verdicts_only(execute(as_lab(solved), lab_path.parent, f"labs/{lab_path.name}"))
+    bare = with_colab(as_lab(solved), address(source.parent.parent))
+    lab = with_verdicts_only(execute(bare, lab_path.parent, f"labs/{lab_path.name}"))
     solved_path.write_text(to_text(done), encoding="utf-8")
     lab_path.write_text(to_text(lab), encoding="utf-8")
     return [solved_path, lab_path]
@@ -59,7 +61,8 @@ def check(root: Path, sources: list[Path]) -> list[str]:
     wrong = []
     for source in sources:
         solved = read_source(source)
-        for path, notebook in zip(targets(source), (solved, as_lab(solved)), strict=True):
+        lab = with_colab(as_lab(solved), address(root))
+        for path, notebook in zip(targets(source), (solved, lab), strict=True):
             if not path.exists():
                 wrong.append(f"{path}: missing; run `make notebooks`")
             elif without_outputs(nbformat.read(path, as_version=4)) != without_outputs(notebook):

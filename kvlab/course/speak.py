@@ -9,6 +9,7 @@ from kvlab.course import questions, registry, state
 from kvlab.course.questions import SayIt
 from kvlab.course.say import say, wrapped
 from kvlab.course.session import session
+from kvlab.mode import widgets
 
 
 def say_it(lab: str | int, text: Any = ..., ticks: Any = None) -> Any:
@@ -31,10 +32,10 @@ def say_it(lab: str | int, text: Any = ..., ticks: Any = None) -> Any:
 
 def _box(prompt: SayIt) -> Any:
     """The widget in which to answer, or None where there are none: the text is enough to go on."""
-    try:
-        from kvlab.course.speakbox import SpeakBox
-    except ImportError:
+    if widgets() is None:
         return None
+    from kvlab.course.speakbox import SpeakBox
+
     return SpeakBox(prompt)
 
 

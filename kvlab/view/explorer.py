@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kvlab.errors import UsageError
+from kvlab.mode import widgets
 from kvlab.view.card import card_png
 from kvlab.view.kinds import COLOUR_NAMES, PALETTE
 from kvlab.view.picture import Picture
@@ -74,12 +75,9 @@ class Explorer:
         return frame
 
     def widget(self) -> Any | None:
-        """The controls with the picture, as an ipywidgets box; None where ipywidgets is not installed."""
-        try:
-            import ipywidgets
-        except ImportError:
-            return None
-        return self._panel(self, ipywidgets)
+        """The controls with the picture, as an ipywidgets box; None where there is no ipywidgets 8."""
+        found = widgets()
+        return self._panel(self, found) if found else None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         frame, widget = self.frame(), self.widget()

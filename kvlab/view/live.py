@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvlab.mode import widgets
 from kvlab.view.blockmap import block_map
 from kvlab.view.card import card_png
 from kvlab.view.explorer import Frame, Screen
@@ -95,14 +96,11 @@ class Watch:
         return Frame(block_map(states, columns, cell), size, headline, seen, lines, values)
 
     def widget(self) -> Any | None:
-        """What refreshes, as an ipywidgets box, the same one each time; None where ipywidgets is not installed."""
-        try:
-            import ipywidgets
-        except ImportError:
-            return None
-        if self._screen is None:
-            self._screen = Screen(ipywidgets, self.frame(), spoken=False)
-        return self._screen.box
+        """What refreshes, as an ipywidgets box, the same one each time; None where there is no ipywidgets 8."""
+        found = widgets()
+        if found and self._screen is None:
+            self._screen = Screen(found, self.frame(), spoken=False)
+        return self._screen.box if found and self._screen else None
 
     @property
     def story(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
+from types import SimpleNamespace
 
 import ipywidgets
 import pytest
@@ -36,9 +37,10 @@ def test_an_explorer_publishes_the_widget_a_picture_and_the_text(explorer):
     assert data["image/png"].startswith(b"\x89PNG") and metadata["image/png"]["alt"] == explorer.title
 
 
-def test_without_ipywidgets_the_picture_and_the_text_remain(explorer, monkeypatch):
+@pytest.mark.parametrize("found", [None, SimpleNamespace(__version__="7.7.1")], ids=["none", "Colab's, which is old"])
+def test_without_ipywidgets_the_picture_and_the_text_remain(explorer, monkeypatch, found):
     expected = explorer._repr_mimebundle_()[0]
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setitem(sys.modules, "ipywidgets", found)
     data, _ = explorer._repr_mimebundle_()
     assert data == {key: expected[key] for key in ("image/png", "text/plain")}
 
