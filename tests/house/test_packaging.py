@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 pytestmark = pytest.mark.packaging
+
+EXTRAS = ("lab", "notebook")
 
 LOOK = """
 import kvlab, kvlab.kernels.probe, pathlib
@@ -66,6 +75,12 @@ def install(package: Path, target: Path) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def site(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the wheel is installed."""
+    return install(next(built.glob("*.whl")), tmp_path_factory.mktemp("wheel") / "site")
+
+
 def look(cwd: Path, code: str = LOOK) -> list[str]:
     """Import kvlab.kernels with the standard library alone (-S: no site-packages, so not this repository's install)."""
     return run(sys.executable, "-S", "-c", code, cwd=cwd).splitlines()
@@ -90,9 +105,8 @@ def test_an_editable_install_follows_the_links_and_keeps_the_root_off_the_path(c
     assert look(tmp_path, added + found) == ["None"]
 
 
-def test_a_wheel_carries_kernels_and_notebooks(built: Path, tmp_path: Path) -> None:
-    target = install(next(built.glob("*.whl")), tmp_path / "site")
-    check(look(target), target / "kvlab")
+def test_a_wheel_carries_kernels_and_notebooks(site: Path) -> None:
+    check(look(site), site / "kvlab")
 
 
 def test_the_sdist_installs_to_the_same(built: Path, tmp_path: Path) -> None:
@@ -116,12 +130,62 @@ def test_every_module_and_data_file_of_the_tree_is_in_the_wheel(built: Path, clo
     assert len(notebooks) == sum(len(list((clone / name).glob("*.ipynb"))) for name in ("labs", "solutions"))
 
 
-def test_the_installed_command_makes_labs_in_an_empty_folder(built: Path, tmp_path: Path) -> None:
-    target, empty = install(next(built.glob("*.whl")), tmp_path / "site"), tmp_path / "empty"
+def test_the_installed_command_makes_labs_in_an_empty_folder(site: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
     empty.mkdir()
-    said = run(target / "bin" / "kvlab", "start", "--no-lab", cwd=empty, PYTHONPATH=str(target))
+    said = run(site / "bin" / "kvlab", "start", "--no-lab", cwd=empty, PYTHONPATH=str(site))
     assert (empty / "my-labs" / "99_probe.ipynb").exists() and "copied" in said
-    assert "installed package" in run(target / "bin" / "kvlab", "doctor", cwd=empty, PYTHONPATH=str(target))
+    assert "installed package" in run(site / "bin" / "kvlab", "doctor", cwd=empty, PYTHONPATH=str(site))
+
+
+def test_the_installed_command_finds_what_it_needs_while_it_runs(site: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    kvlab = site / "bin" / "kvlab"
+    run(kvlab, "start", "--no-lab", cwd=empty, PYTHONPATH=str(site))
+    assert (empty / "my-labs" / "AGENTS.md").exists()  # the rules for assistants
+    assert "block table" in run(kvlab, "guide", "03", cwd=empty, PYTHONPATH=str(site))  # answers, from the solutions
+    run(kvlab, "guide", "--write", ".", cwd=empty, PYTHONPATH=str(site))
+    assert (empty / "GLOSSARY.md").stat().st_size > 1000
+    assert "03" in run(kvlab, "catch-up", "04", cwd=empty / "my-labs", PYTHONPATH=str(site))  # the solved labs
+    where = "from kvlab.models import courier_path; print(courier_path())"
+    (courier,) = run(sys.executable, "-c", where, cwd=empty, PYTHONPATH=str(site)).split()
+    assert Path(courier).is_relative_to(site) and any(Path(courier).glob("*.safetensors"))
+
+
+def test_the_extra_lab_has_jupyter_and_what_the_notebooks_import(site: Path) -> None:
+    (metadata,) = site.glob("kvlab-*.dist-info")
+    lines = importlib.metadata.Distribution.at(metadata).requires or []
+    needs = {extra: {Requirement(line).name for line in lines if f'extra == "{extra}"' in line} for extra in EXTRAS}
+    assert {"jupyterlab", "ipykernel", "ipywidgets", "kvlab"} <= needs["lab"]
+    assert {"matplotlib", "transformers", "tqdm"} <= needs["notebook"]
+
+
+def test_an_installed_course_opens_in_an_empty_folder(site: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [site / "bin" / "kvlab", "start", "--no-browser", "--port", str(port), "--", "--ServerApp.token="]
+    clean = {key: value for key, value in os.environ.items() if key != "KVLAB_PROGRESS"} | {"PYTHONPATH": str(site)}
+    server = subprocess.Popen(command, cwd=empty, env=clean, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        listed = answer(f"http://127.0.0.1:{port}/api/contents/00_start_here.ipynb?content=0", server)
+        assert listed["name"] == "00_start_here.ipynb" and (empty / "my-labs" / "00_start_here.ipynb").exists()
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def answer(address: str, server: subprocess.Popen[bytes], seconds: int = 60) -> dict[str, Any]:
+    """The JSON at an address, once the server that is still starting gives it."""
+    for _ in range(seconds * 4):
+        assert server.poll() is None, "the server ended"
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=10) as page:
+            return json.load(page)
+        time.sleep(0.25)
+    raise AssertionError(f"nothing at {address} after {seconds} seconds")
 
 
 # -- beside Hugging Face's package of the name `kernels`
