@@ -11,6 +11,7 @@ from kvlab.course.overview import progress
 from kvlab.course.predictions import predict, reveal
 from kvlab.course.recalls import recall
 from kvlab.course.speak import say_it
+from kvlab.course.take_home import take_home
 from kvlab.course.terms import glossary
 from kvlab.serve.assembling import register_assembler
 
@@ -25,4 +26,4 @@ def _engine(*arguments: Any, **options: Any) -> Any:
 register_assembler(_engine)
 
 __all__ = ["close_lab", "exercise", "glossary", "help_me", "hint", "open_lab", "predict", "progress", "recall",
-           "reveal", "say_it", "solution"]
+           "reveal", "say_it", "solution", "take_home"]

@@ -72,9 +72,10 @@ def _notes(all_: state.State) -> str:
     close = sum(one["guess"] == one["actual"] if one.get("exact") else
                 is_close(one["guess"], one["actual"], one.get("unit", "")) for one in scored)
     right = sum(bool(one.get("right")) for one in all_["recall"].values())
+    labs = sorted({key.partition("-")[0] for key in all_["say_it"]})  # lab 11 asks more than one thing
     notes = [f"{close} of {len(scored)} predictions close" if scored else "",
              f"{right} of {len(all_['recall'])} recall questions right" if all_["recall"] else "",
-             f"said aloud: lab {', '.join(sorted(all_['say_it']))}" if all_["say_it"] else ""]
+             f"said aloud: lab {', '.join(labs)}" if labs else ""]
     return " · ".join(filter(None, notes))
 
 

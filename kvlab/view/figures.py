@@ -13,6 +13,7 @@ from kvlab.view.figures_smaller import smaller_caches
 from kvlab.view.figures_systems import systems_side_by_side
 from kvlab.view.figures_timeline import timeline
 from kvlab.view.figures_waste import arena_strip, waste_bars
+from kvlab.view.figures_ways import served_ways
 
 __all__ = [
     "answer_histogram",
@@ -24,6 +25,7 @@ __all__ = [
     "gathered_bytes",
     "published_bars",
     "roofline",
+    "served_ways",
     "simulated",
     "simulated_over_time",
     "smaller_caches",

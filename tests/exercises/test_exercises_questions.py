@@ -30,7 +30,7 @@ def test_every_question_that_a_lab_asks_is_there_and_its_solution_is_right() -> 
     assert asked == len(RECALL)
 
 
-@pytest.mark.parametrize("lab", ["01", "02", "03", "04", "05", "06", "07", "08"])
+@pytest.mark.parametrize("lab", ["01", "02", "03", "04", "05", "06", "07", "08", "11"])
 def test_each_lab_asks_at_least_three(lab: str) -> None:
     assert len([question for question in RECALL if question.lab == lab]) >= 3
 
@@ -53,7 +53,10 @@ def test_a_model_answer_is_short_and_makes_every_point(prompt: SayIt) -> None:
 
 @pytest.mark.parametrize("prompt", SAY_IT, ids=lambda prompt: f"lab{prompt.lab}")
 def test_the_words_of_the_solved_lab_make_most_points(prompt: SayIt) -> None:
-    found = re.search(r'my_words = """(.*?)"""', notebooks()[prompt.lab], re.S)
+    lab = notebooks()[prompt.lab[:2]]
+    variable = re.search(rf'^say_it\("{prompt.lab}", (\w+)\)$', lab, re.M)
+    assert variable, "the lab asks for it"
+    found = re.search(rf'^{variable[1]} = """(.*?)"""', lab, re.M | re.S)
     assert found and len(speak.ticked(prompt, found.group(1))) >= len(prompt.rubric) - 1
 
 

@@ -17,6 +17,7 @@ from kvlab.serve.system_runs import Machine, Outcome, chat_trace
 from kvlab.serve.systems import side_by_side
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+WAYS = {"one by one": (90.0, 1), "static batches": (1200.0, 64), "reserved": (2500.0, 64), "paged": (4100.0, 411)}
 SMALLER = ("Llama-2-7B", "Llama-3-8B", "Gemma-3-12B", "DeepSeek-V3")
 
 
@@ -93,6 +94,7 @@ CHARTS: dict[str, Callable[[], v.Picture]] = {
     "roofline_all": lambda: _roofline("GPU invented for tests", ("decode", "prefill", "write")),
     "roofline_predicted": lambda: v.roofline([]),
     "smaller": lambda: v.smaller_caches({name: m.PRESETS[name] for name in SMALLER}, m.CONTEXT, m.KV_BYTES),
+    "ways": lambda: v.served_ways(WAYS, "Invented for tests"),
     "simulated": lambda: v.simulated(_reports()),
     "simulated_one": lambda: v.simulated(_reports()["pages"]),
     "simulated_over_time": lambda: v.simulated_over_time(_reports()),

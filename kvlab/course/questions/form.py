@@ -39,7 +39,10 @@ class Point:
 
 @dataclass(frozen=True)
 class SayIt:
-    """A prompt to answer aloud within `seconds`, the rubric to tick afterwards, and a model answer to compare with."""
+    """A prompt to answer aloud within `seconds`, the rubric to tick afterwards, and a model answer to compare with.
+
+    lab: its number; with a word behind it, as in "11-outputs", one more prompt of that lab.
+    """
 
     lab: str
     prompt: str

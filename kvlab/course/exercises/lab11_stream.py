@@ -1,0 +1,180 @@
+"""Lab 11: a client reads the stream that a server sends it."""
+
+from __future__ import annotations
+
+import json
+
+from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.serve.events import END, PREFIX
+
+
+def _chunk(index, content=None, **more):
+    """One event with one choice; `content` None for a delta without any."""
+    delta = {} if content is None else {"content": content}
+    return _event({"choices": [{"index": index, "delta": delta, **more}]})
+
+
+def _event(data):
+    return f"{PREFIX}{data if isinstance(data, str) else json.dumps(data)}\n\n"
+
+
+def _pieces(stream):
+    """(index, content or None, whether it ended) of each choice of each chunk, as the right code finds them."""
+    for line in stream.splitlines():
+        data = line.removeprefix(PREFIX)
+        if data not in (line, END):
+            for choice in json.loads(data)["choices"]:
+                yield choice["index"], choice["delta"].get("content"), choice.get("finish_reason")
+
+
+def _joined(pieces, change=str):
+    texts = {}
+    for index, content, _ in pieces:
+        texts[index] = texts.get(index, "") + change(content or "")
+    return texts
+
+
+def done_is_parsed(stream):
+    texts = {}
+    for line in stream.splitlines():
+        if line.startswith(PREFIX):
+            for choice in json.loads(line.removeprefix(PREFIX))["choices"]:
+                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return texts
+
+
+def every_line_is_data(stream):
+    texts = {}
+    for line in stream.splitlines():
+        data = line.removeprefix(PREFIX)
+        if data and data != END:
+            for choice in json.loads(data)["choices"]:
+                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return texts
+
+
+def content_is_always_there(stream):
+    texts = {}
+    for line in stream.splitlines():
+        data = line.removeprefix(PREFIX)
+        if data not in (line, END):
+            for choice in json.loads(data)["choices"]:
+                texts[choice["index"]] = texts.get(choice["index"], "") + choice["delta"]["content"]
+    return texts
+
+
+def choices_mixed(stream):
+    return _joined((0, content, ended) for _, content, ended in _pieces(stream))
+
+
+def last_piece_alone(stream):
+    texts = {}
+    for index, content, _ in _pieces(stream):
+        if content:
+            texts[index] = content
+    return texts
+
+
+def first_piece_alone(stream):
+    texts = {}
+    for index, content, _ in _pieces(stream):
+        if content:
+            texts.setdefault(index, content)
+    return texts
+
+
+def spaces_cut_off(stream):
+    return _joined(_pieces(stream), str.strip)
+
+
+def spaces_put_between(stream):
+    pieces = {}
+    for index, content, _ in _pieces(stream):
+        if content:
+            pieces.setdefault(index, []).append(content)
+    return {index: " ".join(found) for index, found in pieces.items()}
+
+
+def ends_with_the_first(stream):
+    found = []
+    for piece in _pieces(stream):
+        found.append(piece)
+        if piece[2]:
+            break
+    return _joined(found)
+
+
+def lists_of_pieces(stream):
+    pieces = {}
+    for index, content, _ in _pieces(stream):
+        if content:
+            pieces.setdefault(index, []).append(content)
+    return pieces
+
+
+def text_alone(stream):
+    return "".join(content or "" for _, content, _ in _pieces(stream))
+
+
+def marker_taken_out_everywhere(stream):
+    texts = {}
+    for data in stream.replace(PREFIX, "").splitlines():
+        if data.startswith("{"):
+            for choice in json.loads(data)["choices"]:
+                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return texts
+
+
+_HI = _chunk(0, "Hi")
+_WHOLE = _chunk(0, "Rosa") + _chunk(0, " is") + _chunk(0, " on the way.")
+_END = _chunk(0, None, finish_reason="stop")
+_TWO = _chunk(0, "Yes") + _chunk(1, "No") + _chunk(1, ", never") + _chunk(0, ", today")
+_USAGE = _event({"choices": [], "usage": {"completion_tokens": 3}})
+_APPEND = "append each content to the text of its choice"
+
+STREAM_TEXTS = Exercise(
+    name="stream_texts", lab="11", part="kvlab.serve.events.stream_texts", stars=2, core=True, minutes=12,
+    checks=(
+        Cases("pieces of one answer", (_HI,), (_WHOLE,), (_chunk(0, "a ") + _chunk(0, " b"),), next=_APPEND),
+        Cases("several answers at once", (_TWO,), (_chunk(1, "b") + _chunk(0, "a") + _chunk(1, "c"),),
+              next="each chunk names its choice by index"),
+        Cases("a chunk without text", (_HI + _END,), (_chunk(0, "") + _HI,), (_HI + _USAGE,),
+              (_chunk(0, "A") + _END + _chunk(1, "B"),), next="a delta may have no content, a chunk no choice"),
+        Cases("the end", (_HI + _event(END),), (_WHOLE + _END + _event(END),), next=f"{END} is no JSON"),
+        Cases("other lines", (": still there\n\n" + _HI,), ("\n" + _HI + "\n: ping\n" + _END,),
+              ("event: message\n" + _HI,), next=f"only lines that begin with {PREFIX!r} count"),
+        Cases("text that looks like a stream", (_chunk(0, "data: x") + _chunk(0, "\n: y\n\n"),),
+              next="take the marker off the beginning of a line alone"),
+    ),
+    mistakes=(
+        Mistake(done_is_parsed, f"Reads {END} as JSON. It only says that nothing more will come.",
+                next=f"pass over {END}"),
+        Mistake(every_line_is_data, "Reads every line as data. A server may send comments, which begin with a colon, "
+                "so that the connection stays open.", next=f"only lines that begin with {PREFIX!r} count"),
+        Mistake(content_is_always_there, "Expects content in every delta. The first may bring a role alone, and the "
+                "last a reason to end.", next="get() with an empty text"),
+        Mistake(choices_mixed, "Puts all choices into one text. With n=2, two answers come interleaved.",
+                next="each chunk names its choice by index"),
+        Mistake(last_piece_alone, "Keeps the last piece alone. Each chunk brings only what is new.", next=_APPEND),
+        Mistake(first_piece_alone, "Keeps the first piece alone. Each chunk brings more of the text.", next=_APPEND),
+        Mistake(spaces_cut_off, "Cuts off spaces. They belong to the text: \" is\" is a piece of its own.",
+                next="append the content as it is"),
+        Mistake(spaces_put_between, "Puts spaces between the pieces. A piece can be half a word.",
+                next="append the content as it is"),
+        Mistake(ends_with_the_first, "Stops when one choice ends. The others may still have text to come.",
+                next=f"read until {END}, or to the end of the stream"),
+        Mistake(lists_of_pieces, "Gives lists of pieces. The question is for each choice's text.",
+                next="join the pieces"),
+        Mistake(text_alone, "Gives one text. There can be several choices, so it is a dictionary by index.",
+                next="{index: text}"),
+        Mistake(marker_taken_out_everywhere, "Takes the marker out everywhere. An answer may contain those letters.",
+                next="take it off the beginning of a line alone"),
+    ),
+    hints=(
+        "Look at the raw stream again. Which lines carry text, and which field says to whose answer it belongs?",
+        "Go through the lines. Pass over those that do not begin with the marker, and the one that says DONE. The rest "
+        "is JSON, with a list of choices; append each delta's content, if it has any.",
+        "for choice in json.loads(line.removeprefix(\"data: \"))[\"choices\"]: texts[choice[\"index\"]] = "
+        "texts.get(...) + choice[\"delta\"].get(...)",
+    ),
+)
