@@ -139,7 +139,7 @@ from kvlab.serve.ways import serve_in_batches, serve_with
 runs = {"one by one": serve_in_batches(model, load, 1, most)}
 runs["static batches"] = serve_in_batches(model, load, slots // longest, most)
 lengths = [(len(ids), len(tokens)) for ids, tokens in zip(load, runs["one by one"].tokens)]
-batches = [lengths[at:at + 8] for at in range(0, len(lengths), 8)]
+batches = [lengths[at:at + slots // longest] for at in range(0, len(lengths), slots // longest)]
 computed, needed = sum(map(static_tokens, batches)), runs["one by one"].computed
 assert computed == runs["static batches"].computed
 print(f"answers of {min(n for _, n in lengths)} to {max(n for _, n in lengths)} tokens")
@@ -177,7 +177,7 @@ assert all(run.tokens == runs["one by one"].tokens for run in runs.values())
 reveal("11-at-once", runs["paged"].peak)
 
 # %% [markdown] id="ways-read"
-# All five gave every customer the same tokens. With reserved memory, 28 % of it held tokens at its fullest moment: the paper saw 20 to 38 % in servers of that time. With blocks, nearly all of it did. With sharing it is more than all, since a token that several share counts for each.
+# All five gave every customer the same tokens. With reserved memory, 30 % of it held tokens at its fullest moment: the paper saw 20 to 38 % in servers of that time. With blocks, nearly all of it did. With sharing it is more than all, since a token that several share counts for each.
 #
 # Fewer steps for the same tokens are fewer readings of all weights. In seconds:
 
@@ -225,7 +225,7 @@ served_ways(large, "The 8B assistant on an A100, simulated")
 # %% [markdown] id="where"
 # ## Where are the 2-4 times?
 #
-# Against one request at a time they are dwarfed, and against reservation they are not there. Lab 08 showed why: these prompts are long, and their arithmetic is the same for everybody. The paper's load has short prompts, and a model with large keys on a 40 GB card:
+# From static batches to reserved memory is the largest step, and it has nothing to do with blocks: somebody joins whenever somebody ends. Paging then adds less than twice. Lab 08 showed why: these prompts are long, and their arithmetic is the same for everybody. The paper compares with servers that did batch continuously, but its load has short prompts, and a model with large keys on a 40 GB card:
 
 # %% id="where-run"
 from kvlab.memory import PRESETS, sharegpt_like

@@ -31,6 +31,7 @@ NOT_FIGURES = re.compile(
     |(?<=\])\([^)\s]*\)|https?://\S+|<[^>]+>                  # where links go, HTML tags
     |^[^\n]*★[^\n]*$                                          # the line of an exercise
     |^\s*\d+\.\s                                              # a numbered list
+    |^\#\s\d\d\s·                                             # the number in a lab's title
     |\b\d{4}\.\d{5}\b                                         # arXiv
     |\b(?:[Cc]hapters?|[Ss]ections?|[Ff]igures?|[Tt]ables?|[Ii]deas?)\s\d+(?:(?:,|\sand|\sto)\s\d+)*
     |\bLlama\s\d(?:\.\d)?|\b\d+(?:\.\d+)?B\b                  # models
