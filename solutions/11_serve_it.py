@@ -23,7 +23,7 @@ open_lab("11")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 10, 07 and 08, without looking: a letter in quotes in place of each `...`.
+# From labs 10, 07 and 08, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -92,7 +92,6 @@ print(tokenizer.decode(answer.tokens, skip_special_tokens=True))
 
 # %% id="load-code"
 import torch
-from kvlab.memory import blocks_needed
 
 torch.set_num_threads(1)
 asked = ["Where is my order?", "Who brings it?", "What does it cost?", "Is there fish in the soup?",
@@ -189,8 +188,19 @@ gain = rates["paged"][0] / rates["reserved"][0]
 reveal("11-gain", round(gain, 2))
 served_ways(rates, "courier on this machine, 64 questions")
 
+# %% [markdown] id="ways-watch"
+# See it while it runs: each square is a block. At the end none has an owner, and some can still be found by their hash.
+
+# %% id="ways-live" tags=["nbval-ignore-output"]
+from kvlab.view import watch
+
+live = fresh(16, prefix="hash")
+for ids in load:
+    live.submit(ids, most)
+watch(live, every=0.1).run()
+
 # %% [markdown] id="ways-limits"
-# courier is small, and each step costs some time however few tokens are in it, as a large model's weights cost their reading. The gain is no constant. Double the memory (`slots`), or let all answers be short, and run the cells again: when does paging gain nothing?
+# courier is small, and each step costs some time however few tokens are in it, as a large model's weights cost their reading. The gain is no constant. Take eight times the memory (`slots`), and run the cells again from there: how many fit reserved, and what does paging gain now?
 
 # %% [markdown] id="large"
 # ## The same for the 8B assistant
@@ -231,14 +241,14 @@ served_ways(large, "The 8B assistant on an A100, simulated")
 from kvlab.memory import PRESETS, sharegpt_like
 from kvlab.serve.costmodel import Hardware, ModelSize
 
-half = sum(one.prompt for one in trace) * cost.token / 1e12 / reports["paged"].seconds
 opt = ModelSize.of(PRESETS["OPT-13B"], 12.85e9, heads=40)
-theirs = step_cost(opt, Hardware("A100-40", 1.555e12, 312e12, 40e9, 32e9))
-chats = [sharegpt_like(700, 0), dict(capacity=15_696, cost=theirs, context=2048)]
-found = {policy: simulate(chats[0], policy, **chats[1]).tokens_per_second for policy in ("full", "oracle", "paged")}
-ours, paper = large["paged"][0] / large["reserved"][0], found["paged"] / found["full"]
-print(f"the lesson's load: {ours:.1f} times; {100 * half:.0f} % of the time is arithmetic of prompts")
-print(f"the paper's load:  {paper:.1f} times as many as with the maximum reserved")
+theirs = dict(capacity=15_696, context=2048)
+theirs["cost"] = step_cost(opt, Hardware("A100-40", 1.555e12, 312e12, 40e9, 32e9))
+full, paged = (simulate(sharegpt_like(700, 0), policy, **theirs) for policy in ("full", "paged"))
+ours, paper = large["paged"][0] / large["reserved"][0], paged.tokens_per_second / full.tokens_per_second
+prompts = sum(one.prompt for one in trace) * cost.token / 1e12 / reports["paged"].seconds
+print(f"the lesson's load: {ours:.1f} times; {100 * prompts:.0f} % of the time with paging is arithmetic for prompts")
+print(f"the paper's load:  {paper:.1f} times, compared with reserving the maximum")
 assert 1 < ours < 2 < paper < 4
 
 # %% [markdown] id="server"
