@@ -13,7 +13,7 @@ from kvlab.course.session import session
 from kvlab.course.shorten import clip
 
 WRONG = (
-    ("PagedAttention makes the KV cache smaller.", "A token costs the same. Paging removes the waste around the tokens; "
+    ("PagedAttention makes the KV cache smaller.", "A token costs the same. Paging removes the waste around tokens; "
      "fewer KV heads, latents, windows and 8 bits make them smaller."),
     ("Reserving the maximum is the safe choice.", "It is what bounds the batch, and the batch is the throughput."),
     ("Paging changes the outputs.", "Only the place of keys and values changes. Every token stays the same."),

@@ -54,7 +54,7 @@ WRONG = {
         (_LOOP + _ADD.format(add="texts[0] = texts.get(0, '') + (c['delta'].get('content') or '')"), "stream_texts"),
         (_LOOP.replace(" and 'data: [DONE]' != line", "")
          + _ADD.format(add="texts[c['index']] += c['delta'].get('content') or ''"), "Reads [DONE] as JSON"),
-        (_EVENTS.replace("return out\n        for", "return out\n        for", 1).replace("\nreturn out", "\nprint(out)"),
+        (_EVENTS.replace("\nreturn out", "\nprint(out)"),
          "print only shows it"),
         ("import json\nreturn json.loads(stream)", "JSONDecodeError"),
     ),

@@ -101,7 +101,8 @@ def unsupported(notebook: NotebookNode) -> list[str]:
 
 def model_answer(notebook: NotebookNode) -> str:
     """The model answers that the lab's "say it" shows; prose, though it stands in kvlab/course/questions/."""
-    asked = [found[1] for cell in cells(notebook, "code") if (found := re.search(r'(?m)^say_it\("([\w-]+)"', cell.source))]
+    code = "\n".join(cell.source for cell in cells(notebook, "code"))
+    asked = re.findall(r'(?m)^say_it\("([\w-]+)"', code)
     return "\n".join(said.model for said in SAY_IT if said.lab in asked)
 
 

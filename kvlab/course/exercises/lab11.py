@@ -94,7 +94,7 @@ STATIC_TOKENS = Exercise(
                 next=_WHOLE),
     ),
     hints=(
-        "Two requests: a prompt of 10 tokens with an answer of 4, and one of 6 with 9. How long is each row at the end?",
+        "A prompt of 10 tokens has an answer of 4, and one of 6 an answer of 9. How long is each row at the end?",
         "Every row begins with the longest prompt. Then every row gets a token in each step, until the longest answer "
         "has ended. Its last token is sampled and not computed.",
         "len(batch) * (max(prompt for prompt, answer in batch) + max(...) - 1) if batch else 0",

@@ -63,13 +63,13 @@ SAY_IT: list[SayIt] = [
                         ("recomput", "swap", "host")),
                   Point("it comes back when all its tokens fit again, and says the same as if it had never left",
                         ("comes back", "fit", "resume", "same tokens"))),
-          model="The scheduler preempts somebody: the most recent, or the lowest priority, and never the first in order, "
-                "so that one is sure to end. Its blocks are dropped and its tokens recomputed later, or they are "
+          model="The scheduler preempts somebody: the most recent, or the lowest priority, and never the first in "
+                "order, so that one is sure to end. Its blocks are dropped and its tokens recomputed later, or they are "
                 "swapped to the host and back. It comes back when all its tokens fit, and nobody sees in the text "
                 "that it was away.",
           seconds=_SHORT),
     SayIt("11-one-token", "Blocks of one token would waste nothing. Why not?",
-          rubric=(Point("the block table grows: an entry for every token", ("entry", "table grows", "table", "entries")),
+          rubric=(Point("the block table grows: an entry for every token", ("entry", "entries", "table")),
                   Point("the kernel loses its long contiguous reads", ("contiguous", "reads", "kernel", "gather")),
                   Point("each copy or swap of a block has to begin", ("copy", "copies", "swap")),
                   Point("16-32 balances both: half a block a request is next to nothing",
