@@ -64,8 +64,8 @@ SAY_IT: list[SayIt] = [
                   Point("it comes back when all its tokens fit again, and says the same as if it had never left",
                         ("comes back", "fit", "resume", "same tokens"))),
           model="The scheduler preempts somebody: the most recent, or the lowest priority, and never the first in "
-                "order, so that one is sure to end. Its blocks are dropped and its tokens recomputed later, or they are "
-                "swapped to the host and back. It comes back when all its tokens fit, and nobody sees in the text "
+                "order, so that one is sure to end. Its blocks are dropped and its tokens recomputed later, or they "
+                "are swapped to the host and back. It comes back when all its tokens fit, and nobody sees in the text "
                 "that it was away.",
           seconds=_SHORT),
     SayIt("11-one-token", "Blocks of one token would waste nothing. Why not?",
