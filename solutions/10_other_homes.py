@@ -604,4 +604,4 @@ folder.cleanup()
 # - Prabhu et al., ASPLOS 2025, [arXiv 2405.04437](https://arxiv.org/abs/2405.04437): vAttention.
 # - [LMCache](https://docs.lmcache.ai/): tiers beneath vLLM.
 # - `kvlab/memory/tiers.py` and `kvlab/serve/tiering.py`: your tier as the engine uses it, with bytes that move meanwhile.
-# - Next comes lab 11: serve it.
+# - Next comes [lab 11](11_serve_it.ipynb): serve it.
