@@ -27,7 +27,7 @@ help:
 	@echo "make lab        set up, copy the labs to my-labs/ (never overwriting), open JupyterLab on lab 00"
 	@echo "                LAB_ARGS='--no-browser --port 8899' is passed to 'kvlab start'"
 	@echo "make test       set up and run every test, notebooks included"
-	@echo "make quick      the tests without notebooks, browser, packaging and benchmarks"
+	@echo "make quick      the tests without notebooks, browser, packaging, benchmarks and what is slow"
 	@echo "make bench      the benchmarks alone, with their figures"
 	@echo "make notebooks  build labs/ and the solved notebooks from solutions/*.py, and the answers in docs/"
 	@echo "make check      ruff and mypy"
@@ -42,7 +42,7 @@ test: setup
 	@$(PYTEST) $(PARALLEL) tests $(PYTEST_ARGS)
 
 quick: setup
-	@$(PYTEST) $(PARALLEL) tests -m "not notebooks and not browser and not packaging and not benchmark" $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) tests -m "not notebooks and not browser and not packaging and not benchmark and not slow" $(PYTEST_ARGS)
 
 bench: setup
 	@for file in tests/benchmarks/bench_*.py; do \

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kvlab
+from tests.conftest import SLOW
 
 PACKAGE = Path(kvlab.__file__).parent
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
@@ -54,3 +55,12 @@ def test_no_file_of_the_tests_bears_the_name_of_another_or_of_a_standard_module(
     tests = [name for name in names if name.startswith("test_")]
     assert not sys.stdlib_module_names & set(names)
     assert sorted(tests) == sorted(set(tests))
+
+
+def test_what_is_called_slow_is_there_and_is_not_all_there_is(root: Path) -> None:
+    for name in SLOW:
+        path, _, function = name.partition("::")
+        defined = {node.name for node in functions(root / path)}
+        assert not function or function in defined, name
+    whole = {name for name in SLOW if "::" not in name}
+    assert len(whole) < len(list((root / "tests").rglob("test_*.py"))) / 4
