@@ -21,7 +21,8 @@ _LABEL = re.compile(r"^\*\*Predict[^*]*\*\*\s*")
 
 @dataclass(frozen=True)
 class Prediction:
-    """One `predict` of a lab: the question in Markdown, and the answer that the solved notebook printed, "9 copies".
+    """One `predict` of a lab: the question in Markdown, and the answer that the solved notebook printed, "9 copies";
+    an empty text where each machine measures another.
 
     `because` is what `reveal` says of a number that has to be exact; empty for the others.
     """

@@ -29,6 +29,7 @@ from kvlab.course.questions import Recall
 
 STARS = re.compile(r"^★{1,3}☆{0,2} · (?:core|extra) · \d+ min$")
 _HEADING = re.compile(r"^(#{1,3}) (.+)$")
+CONCLUDES = ("Where are the 2-4 times?",)  # headings whose text weighs what was predicted: shown alone
 _SKIPPED = ("Recall", "Read on", "Where you stand")  # headings with nothing to show: their content has its own slides
 _WORDS = 60  # of running text on a slide; the rest is left to the speaker and the notebook
 _TASK_WORDS = 80  # of what stands above an exercise; half as many over a stub of _LONG_STUB lines
@@ -96,7 +97,7 @@ def _of_text(text: str) -> Iterator[Slide]:
                 kind, title, body, seen = "title" if heading[1] == "#" else "text", heading[2], [], True
         elif part.startswith(("- ", "|", "1. ")):
             body.append(part)
-        elif seen and not body and not STARS.match(part) and "**Predict" not in part:
+        elif seen and not body and title not in CONCLUDES and not STARS.match(part) and "**Predict" not in part:
             body += _opening(part)
 
 
@@ -120,7 +121,7 @@ def _of_code(cell: Cell, title: str, above: str, lab: str) -> Iterator[Slide]:
         code = re.sub(r"\n\s*\n", "\n", text)
         most = _TASK_WORDS if code.count("\n") < _LONG_STUB else _TASK_WORDS // 2
         yield Slide("exercise", title, _task(task, most), code=code, note=stars)
-    for _ in PREDICTED.findall(text):
+    if PREDICTED.search(text):  # one question may ask for two numbers
         yield Slide("predict", "Predict", question_in(above))
     for question in recalls(lab):
         if re.search(rf"^recall\([\"']{question.key}[\"']", text, re.MULTILINE):

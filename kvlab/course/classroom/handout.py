@@ -61,7 +61,8 @@ def _section(title: str, items: Iterator[str]) -> list[str]:
 
 def _prediction(one: Prediction) -> str:
     because = f" ({one.because})" if one.because else ""
-    return f"- {' '.join(one.question.split())}\n  **{one.actual}**{because}"
+    answer = f"**{one.actual}**" if one.actual else f"Each machine measures its own (`{one.key}`)."
+    return f"- {' '.join(one.question.split())}\n  {answer}{because}"
 
 
 def _recall(question: Recall) -> str:
