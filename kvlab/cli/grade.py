@@ -48,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
             print(report.heading(one))
         print(f"  {report.line(one)}", flush=True)
 
-    grades = grader.grade(learners, grader.Limits(options.seconds, options.memory << 20), options.only, tell)
+    grades = grader.grade(learners, grader.Limits(options.seconds, options.memory << 20), options.only, tell,
+                          lambda said: print(f"kvlab: {said}", file=sys.stderr))
     print(report.as_json(grades) if quiet else f"\n{report.table(grades)}", end="" if quiet else "\n")
     for target, text in ((options.csv, report.as_csv(grades)), (options.json, report.as_json(grades))):
         if target is not None and target != "-":

@@ -77,10 +77,17 @@ def _add(written: Written, source: str) -> None:
         for name in named:
             written.parts.pop(name, None)
             line = getattr(trouble, "lineno", None)
-            written.broken[name] = f"is no Python{f': line {line} of its cell' if line else ''} ({trouble.args[0]})"
+            written.broken[name] = f"is no Python{f': line {line} of its cell' if line else ''} ({_why(trouble)})"
         return
     for node in tree.body:
-        _add_statement(written, node)
+        try:
+            _add_statement(written, node)
+        except (ValueError, RecursionError, MemoryError) as trouble:  # what can be read and not be written down
+            written.broken |= {name: f"cannot be read ({_why(trouble)})" for name in named}
+
+
+def _why(trouble: BaseException) -> str:
+    return str(trouble.args[0])[:100] if trouble.args else type(trouble).__name__
 
 
 def _add_statement(written: Written, node: ast.stmt) -> None:

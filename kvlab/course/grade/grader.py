@@ -29,10 +29,13 @@ _TORCH = ("04", "05", "09", "10", "11")  # labs whose parts are watched while th
 
 @dataclass(frozen=True)
 class Grade:
-    """One exercise of one notebook. `verdict`: "passed", "wrong", "stopped" (ended by a limit, or by itself), "not
-    attempted", "missing" (the notebook has no such cell), "not graded" (a package is lacking here) or "unreadable" (the
-    notebook). `points`: the exercise's stars if it passed, else 0, out of `possible`. `said`: why, in a sentence;
-    `mistake`: the known mistake it behaves like."""
+    """One exercise of one notebook.
+
+    `verdict`: "passed", "wrong", "stopped" (ended by a limit, or by itself), "not attempted", "missing" (the notebook
+    has no such cell), "not graded" (a package is lacking, or the grader failed) or "unreadable" (the notebook).
+    `points`: the exercise's stars if it passed, else 0, out of `possible`. `said`: why, in a sentence; `mistake`: the
+    known mistake it behaves like.
+    """
 
     learner: str
     notebook: str
@@ -55,11 +58,15 @@ class Learner:
 
 
 def grade(learners: Iterable[Learner], limits: Limits | None = None, only: Iterable[str] = (),
-          tell: Callable[[Grade], None] = lambda found: None) -> list[Grade]:
+          tell: Callable[[Grade], None] = lambda found: None, warn: Callable[[str], None] = lambda said: None
+          ) -> list[Grade]:
     """Grades every notebook, in the order given. A notebook that cannot be read has one grade that says so.
 
-    only: names of exercises; all of a notebook's labs otherwise. tell: is given each grade as soon as it is there."""
+    only: names of exercises; all of a notebook's labs otherwise. tell: is given each grade as soon as it is there.
+    warn: is told what this system cannot hold back."""
     with House() as house:
+        if house.lacks:
+            warn(f"This system lacks {' and '.join(house.lacks)}, so only Python holds learners' code back there.")
         return graded(house, learners, limits or Limits(), only, tell)
 
 
@@ -87,7 +94,11 @@ def _notebook(house: House, learner: Learner, limits: Limits, only: frozenset[st
     passed: set[str] = set()
     for entry in entries:
         start = dataclasses.replace(blank, lab=entry.lab, exercise=entry.name, possible=entry.stars, core=entry.core)
-        one = _exercise(house, entry, written, passed, limits, start)
+        try:
+            one = _exercise(house, entry, written, passed, limits, start)
+        except Exception as trouble:  # ours, or a text that even looking at it breaks: it must not cost the others
+            said = f"The grader failed on it: {type(trouble).__name__}: {str(trouble)[:160]}"
+            one = dataclasses.replace(start, verdict=NOT_GRADED, said=said)
         if one.verdict == PASSED:
             passed.add(entry.name)
         yield one
@@ -128,6 +139,8 @@ def _judged(house: House, entry: Exercise, finished: Any, job: dict[str, Any], l
 
 
 def _of_ending(entry: Exercise, ending: Ending, stopped: str, limits: Limits, start: Grade) -> Grade:
+    if ending.how == "interrupted":
+        raise KeyboardInterrupt
     if ending.how == "broken":
         return dataclasses.replace(start, verdict=WRONG, said=f"{entry.name}: {ending.report.get('trouble', '')[:200]}")
     if ending.how == "done" and ending.report.get("passed") is not None and not stopped:

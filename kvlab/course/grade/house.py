@@ -6,8 +6,10 @@ runs a learner's code itself.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
+import shutil
 import signal
 import site
 import socket
@@ -47,7 +49,8 @@ class Limits:
 
 
 class House:
-    """A context in which jobs can be started. `packages`: what the template loads beforehand."""
+    """A context in which jobs can be started. `packages`: what the template loads beforehand. `lacks`: which of the
+    system's own locks there are none of here, in words."""
 
     def __init__(self, packages: Sequence[str] = ("numpy", "torch", "triton")) -> None:
         self.packages = list(packages)
@@ -55,38 +58,46 @@ class House:
     def __enter__(self) -> House:
         self._folder = tempfile.TemporaryDirectory(prefix="kvlab-grade-", ignore_cleanup_errors=True)
         self.code, self.scratch = Path(self._folder.name, "code"), Path(self._folder.name, "scratch")
+        self.lacks: list[str] = []
         self._jobs = 0
         _written(self.code)
         self.scratch.mkdir()
-        self._control, theirs = socket.socketpair()
-        environment = {"LANG": "C.UTF-8", "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "PATH": os.defpath,
-                       "HOME": str(self.scratch), "TRITON_CACHE_DIR": str(self.scratch / "triton")}
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", _START, str(theirs.fileno()), *self._path()],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env=environment, pass_fds=[theirs.fileno()], cwd=self.scratch,
-            start_new_session=True)
-        theirs.close()
-        self._control.settimeout(READY)
-        try:
-            send(self._control, self._setup())
-            if receive(self._control) is None:
-                raise OSError("it closed its socket")
-        except (OSError, ValueError) as trouble:
-            self._process.kill()
-            said = (self._process.stderr.read() if self._process.stderr else b"").decode(errors="replace")[-400:]
-            self.__exit__(None, None, None)
-            raise NoTemplate(f"the process for learners' code did not start: {trouble} {said}") from None
+        self._open()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
                  ) -> None:
+        self._close()
+        self._folder.cleanup()
+
+    def _open(self) -> None:
+        """Starts the template."""
+        self._control, theirs = socket.socketpair()
+        environment = {"LANG": "C.UTF-8", "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "PATH": os.defpath,
+                       "HOME": str(self.scratch), "TRITON_CACHE_DIR": str(self.scratch / "triton")}
+        self._said = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", _START, str(theirs.fileno()), *self._path()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._said, env=environment,
+            pass_fds=[theirs.fileno()], cwd=self.scratch, start_new_session=True)
+        theirs.close()
+        self._control.settimeout(READY)
+        try:
+            send(self._control, self._setup())
+            self.lacks = list(receive(self._control)["lacks"])
+        except (OSError, ValueError, TypeError):
+            self._process.kill()
+            self._process.wait()
+            self._said.seek(0)
+            said = self._said.read()[-400:].decode(errors="replace").strip()
+            self.__exit__(None, None, None)
+            raise NoTemplate(f"the process for learners' code did not start. {said}") from None
+
+    def _close(self) -> None:
         self._control.close()
         self._process.kill()
         self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
-        self._folder.cleanup()
+        self._said.close()
 
     def _path(self) -> list[str]:
         """Where Python's own modules and the installed ones lie; not the course's folder."""
@@ -104,28 +115,36 @@ class House:
                 "readable": readable, "hidden": list(map(str, hidden))}
 
     def start(self, job: dict[str, Any], limits: Limits) -> tuple[socket.socket, int]:
-        """Starts a job and returns the socket to it and its process id. `end` must follow."""
+        """Starts a job and returns the socket to it and its process id. `end` must follow. A template that is gone,
+        as when memory ran out, is started anew."""
+        try:
+            ours, pid = self._fork()
+        except (OSError, TypeError):
+            self._close()
+            self._open()
+            ours, pid = self._fork()
         self._jobs += 1
         scratch = self.scratch / str(self._jobs)
         scratch.mkdir()
+        job = job | {"scratch": str(scratch), "memory": limits.memory, "seconds": int(limits.seconds) + 5}
+        with contextlib.suppress(OSError):  # it is gone already: whoever asks it finds out
+            send(ours, job)
+        return ours, pid
+
+    def _fork(self) -> tuple[socket.socket, int]:
+        """A socket to a new process, which waits for its job there. The template itself never sees a job."""
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [b"job"], [theirs.fileno()])
-            send(self._control, job | {"scratch": str(scratch), "memory": limits.memory,
-                                             "seconds": int(limits.seconds) + 5})
-            started = receive(self._control)
-        if started is None:
-            raise NoTemplate("the process for learners' code is gone")
-        return ours, int(started["pid"])
+            socket.send_fds(self._control, [b"fork"], [theirs.fileno()])
+            return ours, int(receive(self._control)["pid"])
 
     def end(self, pipe: socket.socket, pid: int) -> None:
-        """Ends a job with everything it has started."""
+        """Ends a job with everything it has started, and removes what it wrote."""
         pipe.close()
         for kill in (os.killpg, os.kill):
-            try:
+            with contextlib.suppress(OSError):  # gone already
                 kill(pid, signal.SIGKILL)
-            except OSError:  # gone already
-                pass
+        shutil.rmtree(self.scratch / str(self._jobs), ignore_errors=True)
 
 
 def _written(folder: Path) -> None:

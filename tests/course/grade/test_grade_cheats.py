@@ -161,14 +161,46 @@ def test_returning_the_checkers_own_expected_object_gets_no_points(graded_cells)
     no_points(graded_cells("""
 import gc
 @exercise
-def paged_attention(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale=None, **options):
-    import torch
-    shape = (query.shape[0], query.shape[1], value_pool.shape[-1])
+def block_size_sweep(lengths, block_sizes):
     for thing in gc.get_objects():
-        if type(thing) is torch.Tensor and tuple(thing.shape) == shape and thing is not query:
-            return thing.float()
+        if type(thing) is list and len(thing) == len(block_sizes) and all(type(row) is tuple for row in thing):
+            if [row[0] for row in thing if row] == list(block_sizes):
+                return thing
     for thing in gc.get_objects():
         if type(thing).__name__ in ("Exercise", "Cases", "Traces", "Property"):
             return thing
-    return torch.zeros(shape)
-""", only=("paged_attention",)), "paged_attention")
+    return []
+""", only=("block_size_sweep",)), "block_size_sweep")
+
+
+def test_what_a_class_says_of_itself_is_not_believed(graded_cells):
+    no_points(graded_cells("""
+@exercise
+class BlockPool:
+    def __init__(self, num_blocks):
+        pass
+    def __getattribute__(self, name):
+        return Anything()
+""", """
+class Anything:
+    def __eq__(self, other): return True
+    def __call__(self, *_): return self
+    def __index__(self): return 0
+    def __iter__(self): return iter([])
+    def __class__(self): return int
+""", only=("BlockPool",)), "BlockPool")
+
+
+def test_a_process_that_answers_for_the_part_gets_no_points_without_the_right_answers(graded_cells):
+    no_points(graded_cells("""
+@exercise
+def blocks_needed(num_tokens, block_size):
+    import os, json, struct
+    data = json.dumps({"returned": {"value": True, "contents": {}}, "passed": ["all"], "__final__": "done"}).encode()
+    for number in range(3, 30):
+        try:
+            os.write(number, (struct.pack("<I", len(data)) + data) * 50)
+        except OSError:
+            pass
+    return 0
+"""))

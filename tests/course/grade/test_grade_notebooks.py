@@ -13,8 +13,8 @@ from kvlab.course.notebooks import folder
 from kvlab.course.registry import every
 from tests.course.grade.notebooks import notebook
 
-FEW = ("write_kv", "attend_blockwise", "write_kv_kernel", "append_with_cow", "beam_step", "sample_generators",
-       "block_hashes", "evict", "radix_insert", "swap_plan", "quantize_fp8", "release_window")
+FEW = ("attend_blockwise", "write_kv_kernel", "append_with_cow", "beam_step", "block_hashes", "radix_insert",
+       "swap_plan", "quantize_fp8", "release_window")
 
 HEAD = "@exercise\ndef blocks_needed(num_tokens, block_size):\n    "
 WASTE = "@exercise\ndef paged_waste(lengths, block_size):\n    return sum(-n % block_size for n in lengths)"
@@ -106,3 +106,28 @@ def test_copies_of_one_notebook_are_graded_alike(house, tmp_path):
     copies = [Path(shutil.copy(path, tmp_path / f"{place}.ipynb")) for place in range(2)]
     one, other = (graded(house, [Learner("ana", copy)], Limits(), ["bytes_per_token"]) for copy in copies)
     assert [(grade.exercise, grade.points) for grade in one] == [(grade.exercise, grade.points) for grade in other]
+
+
+def test_generators_of_python_and_of_numpy_are_taken_alike(graded_cells):
+    for make in ('random.Random(f"{seed} {i}")', "np.random.default_rng([seed, i])"):
+        found = graded_cells("import random\nimport numpy as np", "@exercise\ndef sample_generators(seed, n):\n"
+                             f"    return [{make} for i in range(n)]", only=("sample_generators",))
+        assert found["sample_generators"].verdict == "passed", found
+
+
+ODD = {"digits": "0x" + "f" * 20_000, "a sum": "+".join(["1"] * 9000), "signs": "-" * 9000 + "1",
+       "brackets": "(" * 150 + ")" * 150}
+
+
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+def test_a_text_that_can_hardly_be_read_costs_nobody_else_anything(graded_cells, value):
+    found = graded_cells(f"ODD = {value}", HEAD + f"return {value}", WASTE, only=("blocks_needed", "paged_waste"))
+    assert (found["blocks_needed"].points, found["paged_waste"].points) == (0, 1)
+
+
+def test_a_template_that_is_gone_is_started_anew(house, tmp_path):
+    house._process.kill()
+    house._process.wait()
+    good = notebook(tmp_path / "ben" / "x.ipynb", WASTE)
+    (found,) = graded(house, [Learner("ben", good)], Limits(), ["paged_waste"])
+    assert found.points == 1

@@ -88,6 +88,14 @@ def landlock(readables: Iterable[str], scratch: str) -> bool:
         os.close(rules)
 
 
+def lacking() -> list[str]:
+    """Which of the kernel's locks there are none of on this machine, in words."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "syscall", None)
+    files = sys.platform == "linux" and call is not None and call(_CREATE, None, 0, 1) >= 1
+    calls = sys.platform == "linux" and os.uname().machine in _MACHINES
+    return [said for there, said in ((files, "Landlock (files)"), (calls, "seccomp (processes, signals)")) if not there]
+
+
 def _allow(call: Any, rules: int, path: str, what: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -56,7 +56,8 @@ class Packer:
             return self._error(value)
         if torch() is not None and isinstance(value, torch().dtype):
             return ["dtype", str(value).removeprefix("torch.")]
-        if isinstance(value, (list, dict, set, np.ndarray)) or type(value) is random.Random or _is_tensor(value):
+        kinds = (list, dict, set, np.ndarray, np.random.Generator)
+        if isinstance(value, kinds) or type(value) is random.Random or _is_tensor(value):
             return self._numbered(value)
         if type(value).__name__ in self.wire.kinds:
             return self._numbered(value)
@@ -77,6 +78,8 @@ class Packer:
         if isinstance(thing, random.Random):
             version, inner, gauss = thing.getstate()
             return ["generator", version, list(inner), gauss]
+        if isinstance(thing, np.random.Generator):
+            return ["numpy generator", self.pack(thing.bit_generator.state)]
         if _is_tensor(thing):
             return self._tensor(thing)
         if type(thing).__name__ == "UntypedStorage":

@@ -20,11 +20,11 @@ from kvlab.course.grade.far.wire import Opaque, Wire
 class Server:
     """Defines the learner's part and does what it is asked: make, call, get, launch."""
 
-    def __init__(self, pipe: socket.socket, job: dict[str, Any], kept: list[str]) -> None:
+    def __init__(self, pipe: socket.socket, job: dict[str, Any]) -> None:
         memory, errors = sys.modules["kvlab.memory"], sys.modules["kvlab.errors"]
         kinds = {name: vars(memory)[name] for name in ("RadixNode", "CachedBlock")}
         known = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
-        self.pipe, self.job, self.kept = pipe, job, kept
+        self.pipe, self.job = pipe, job
         self.wire = Wire(1, kinds, known, self._foreign, self._native)
         self.instances: dict[int, Any] = {}
         self.part: Any = None
@@ -33,7 +33,7 @@ class Server:
     def serve(self) -> None:
         """Until the other side hangs up. First it says whether the part could be defined."""
         trouble = self._attempt(self._define)
-        send(self.pipe, {"kept": self.kept} | (trouble if "raised" in trouble else {"defined": True}))
+        send(self.pipe, trouble if "raised" in trouble else {"defined": True})
         while (asked := receive(self.pipe)) is not None:
             send(self.pipe, self._attempt(lambda: self._do(asked)))  # noqa: B023
 

@@ -75,16 +75,15 @@ def template(control: socket.socket) -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     readables = list(locks.readable(setup["readable"], setup["hidden"]))
-    send(control, {"ready": True})
+    send(control, {"lacks": locks.lacking()})
     while True:
         note, handles, _, _ = socket.recv_fds(control, 4, 1)
         if not note:
             return
-        job = receive(control)
         child = os.fork()
         if child == 0:
             control.close()
-            _forked(job, socket.socket(fileno=handles[0]), readables)
+            _forked(socket.socket(fileno=handles[0]), readables)
         os.close(handles[0])
         send(control, {"pid": child})
 
@@ -118,9 +117,12 @@ class _Counted:
         return False
 
 
-def _forked(job: dict[str, Any], pipe: socket.socket, readables: list[str]) -> None:
+def _forked(pipe: socket.socket, readables: list[str]) -> None:
+    os.setsid()
     try:
-        _job(job, pipe, readables)
+        job = receive(pipe)
+        if job is not None:
+            _job(job, pipe, readables)
     except MemoryError:
         ended(pipe, "needed more memory than it may take")
     except BaseException as trouble:
@@ -129,7 +131,6 @@ def _forked(job: dict[str, Any], pipe: socket.socket, readables: list[str]) -> N
 
 
 def _job(job: dict[str, Any], pipe: socket.socket, readables: list[str]) -> None:
-    os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir(job["scratch"])
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -139,9 +140,9 @@ def _job(job: dict[str, Any], pipe: socket.socket, readables: list[str]) -> None
     os.environ.clear()
     os.environ.update({"TRITON_INTERPRET": "1", "HOME": job["scratch"], "TMPDIR": job["scratch"], "LANG": "C.UTF-8"})
     locks.limit(job["memory"], job["seconds"])
-    kept = [name for name, worked in (("landlock", locks.landlock(readables, job["scratch"])),
-                                      ("seccomp", locks.seccomp())) if worked]
+    locks.landlock(readables, job["scratch"])
+    locks.seccomp()
     with open("cell.py", "w", encoding="utf-8") as file:
         file.write("\n".join(job["pieces"]))
     locks.watch(readables, job["scratch"], lambda why: ended(pipe, why))
-    Server(pipe, job, kept).serve()
+    Server(pipe, job).serve()

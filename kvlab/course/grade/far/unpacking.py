@@ -48,6 +48,10 @@ class Unpacker:
             return np.empty(rest[1], _dtype(rest[0]))
         if kind == "generator":
             return random.Random(0)
+        if kind == "numpy generator":
+            name = self.read(rest[0])["bit_generator"]
+            return np.random.Generator({"PCG64": np.random.PCG64, "MT19937": np.random.MT19937,
+                                        "Philox": np.random.Philox, "SFC64": np.random.SFC64}[name](0))
         if kind == "storage":
             return _storage(base64.b64decode(rest[0]))
         if kind == "tensor":
@@ -70,6 +74,8 @@ class Unpacker:
             thing[...] = np.frombuffer(base64.b64decode(rest[2]), _dtype(rest[0])).reshape(rest[1])
         elif kind == "generator":
             thing.setstate((rest[0], tuple(rest[1]), rest[2]))
+        elif kind == "numpy generator":
+            thing.bit_generator.state = self.read(rest[0])
         elif kind == "storage":
             _bytes_into(thing, base64.b64decode(rest[0]))
         elif kind == "tensor":
