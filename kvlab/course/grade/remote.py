@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvlab import errors
-from kvlab.course.grade.far.wire import Opaque, Unreadable, Wire
+from kvlab.course.grade.far.wire import SPECIAL, Opaque, Unreadable, Wire
 from kvlab.course.interpreter import KernelFault, Window, Work
 from kvlab.memory import CachedBlock, RadixNode
 
@@ -38,6 +38,7 @@ class Connection:
 
     def __init__(self, pipe: socket.socket, services: Mapping[str, Callable[..., Any]]) -> None:
         self.pipe, self.services = pipe, services
+        self.special: tuple[str, ...] = ()
         self._why = mmap.mmap(-1, 1024)
         self.wire = Wire(0, KINDS, ERRORS, self._foreign, self._native)
         self._there: dict[int, Any] = {}
@@ -49,7 +50,10 @@ class Connection:
 
     def first(self) -> Any:
         """What the job says once the part is defined. Raises what defining it raised."""
-        return self._result(self._receive())
+        reply = self._receive()
+        found = reply.get("special")
+        self.special = tuple(name for name in SPECIAL if isinstance(found, list) and name in found)
+        return self._result(reply)
 
     def ask(self, do: str, args: tuple[Any, ...] = (), named: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Does something over there and returns, or raises, what came of it; arguments are changed as it changes
@@ -188,13 +192,21 @@ class Instance:
 
 
 def class_(connection: Connection) -> Any:
-    """A stand-in for a class: calling it makes an object over there."""
+    """A stand-in for a class: calling it makes an object over there, and one here that has the same operators."""
 
     def part(*args: Any, **named: Any) -> Instance:
         number = connection.ask("make", args, named, fresh=True)
-        return Instance(connection, number if isinstance(number, int) else -1)
+        kind = type("Instance", (Instance,), {name: _operator(name) for name in connection.special})
+        return kind(connection, number if isinstance(number, int) else -1)
 
     return part
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def method(self: Instance, *args: Any) -> Any:
+        return Method(self, name)(*args)
+
+    return method
 
 
 def kernel(signature: inspect.Signature) -> Any:

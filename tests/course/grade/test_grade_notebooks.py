@@ -14,7 +14,7 @@ from kvlab.course.registry import every
 from tests.course.grade.notebooks import notebook
 
 FEW = ("attend_blockwise", "write_kv_kernel", "append_with_cow", "beam_step", "block_hashes", "radix_insert",
-       "swap_plan", "quantize_fp8", "release_window")
+       "swap_plan", "quantize_fp8", "release_window", "HostTier")
 
 HEAD = "@exercise\ndef blocks_needed(num_tokens, block_size):\n    "
 WASTE = "@exercise\ndef paged_waste(lengths, block_size):\n    return sum(-n % block_size for n in lengths)"

@@ -14,7 +14,7 @@ from typing import Any
 
 from kvlab.course.grade.far.pipes import receive, send
 from kvlab.course.grade.far.watching import Watch, modes
-from kvlab.course.grade.far.wire import Opaque, Wire
+from kvlab.course.grade.far.wire import SPECIAL, Opaque, Wire
 
 
 class Server:
@@ -33,9 +33,13 @@ class Server:
     def serve(self) -> None:
         """Until the other side hangs up. First it says whether the part could be defined."""
         trouble = self._attempt(self._define)
-        send(self.pipe, trouble if "raised" in trouble else {"defined": True})
+        send(self.pipe, trouble if "raised" in trouble else {"special": self._special()})
         while (asked := receive(self.pipe)) is not None:
             send(self.pipe, self._attempt(lambda: self._do(asked)))  # noqa: B023
+
+    def _special(self) -> list[str]:
+        """The methods of a class that operators call, such as `in`."""
+        return [name for name in SPECIAL if isinstance(self.part, type) and hasattr(self.part, name)]
 
     def _attempt(self, call: Any) -> dict[str, Any]:
         stirred, self.seen = random.getstate(), {}

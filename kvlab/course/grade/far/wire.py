@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+SPECIAL = ("__contains__", "__len__", "__getitem__")  # methods that operators call, of classes that have them
+
 
 class Unreadable(Exception):
     """A message that is none."""
