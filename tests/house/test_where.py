@@ -122,7 +122,7 @@ def test_what_the_cell_installs_leaves_the_jupyter_of_colab_alone() -> None:
 def test_each_lab_has_its_colab_link(root: Path) -> None:
     start = f"https://colab.research.google.com/github/{REPOSITORY}/blob/main/labs/"
     linked = {link.removeprefix(start) for link in links(root, start)}
-    assert {path.name for path in labs(root / "labs").values()} <= linked
+    assert {path.name for path in labs(root / "labs").values()} == linked
 
 
 # -- Binder and nbgitpuller
