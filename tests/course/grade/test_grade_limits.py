@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
+
+from kvlab.course.grade.house import House, Limits
 
 HEAD = "@exercise\ndef blocks_needed(num_tokens, block_size):\n    "
 
@@ -64,6 +67,19 @@ def test_what_ends_its_own_process_is_named(graded_cells):
 def test_nobody_can_ask_for_input(graded_cells):
     found = graded_cells(HEAD + "return int(input())\n", only=("blocks_needed",))
     assert found["blocks_needed"].points == 0
+
+
+def test_a_job_ends_with_the_grader_whatever_it_does_meanwhile():
+    job = {"name": "part", "pieces": ["import time", "time.sleep(600)"], "services": [], "constants": {}}
+    with House(packages=()) as house:
+        pipe, pid = house.start(job, Limits())
+        stat = Path(f"/proc/{pid}/stat")
+        assert stat.exists()
+    until = time.monotonic() + 10
+    while stat.exists() and " Z " not in stat.read_text() and time.monotonic() < until:
+        time.sleep(0.05)
+    pipe.close()
+    assert time.monotonic() < until
 
 
 def test_one_bad_part_leaves_the_others_their_points(graded_cells):

@@ -119,6 +119,7 @@ class _Counted:
 
 def _forked(pipe: socket.socket, readables: list[str]) -> None:
     os.setsid()
+    locks.die_with_parent()
     try:
         job = receive(pipe)
         if job is not None:
