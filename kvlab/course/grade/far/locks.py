@@ -40,10 +40,12 @@ _FILES = ("open", "os.listdir", "os.scandir", "os.chdir", "os.rename", "os.remov
           "os.truncate", "os.mkdir", "os.rmdir", "shutil.copyfile", "os.fwalk", "os.walk", "glob.glob")
 
 
-def die_with_parent() -> None:
-    """The system kills this process when the one that forked it ends, whatever it does meanwhile (Linux)."""
+def die_with(parent: int) -> None:
+    """The system kills this process when `parent`, which forked it, ends, whatever it does meanwhile (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended before that was asked for
+        os._exit(0)
 
 
 def limit(memory: int, seconds: int, processes: int = 64, file_bytes: int = 1 << 20) -> None:

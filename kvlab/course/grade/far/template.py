@@ -76,6 +76,7 @@ def template(control: socket.socket) -> None:
         sys.modules["torch"].set_num_threads(1)
     readables = list(locks.readable(setup["readable"], setup["hidden"]))
     send(control, {"lacks": locks.lacking()})
+    parent = os.getpid()
     while True:
         note, handles, _, _ = socket.recv_fds(control, 4, 1)
         if not note:
@@ -83,7 +84,7 @@ def template(control: socket.socket) -> None:
         child = os.fork()
         if child == 0:
             control.close()
-            _forked(socket.socket(fileno=handles[0]), readables)
+            _forked(parent, socket.socket(fileno=handles[0]), readables)
         os.close(handles[0])
         send(control, {"pid": child})
 
@@ -117,9 +118,9 @@ class _Counted:
         return False
 
 
-def _forked(pipe: socket.socket, readables: list[str]) -> None:
+def _forked(parent: int, pipe: socket.socket, readables: list[str]) -> None:
     os.setsid()
-    locks.die_with_parent()
+    locks.die_with(parent)
     try:
         job = receive(pipe)
         if job is not None:
