@@ -457,7 +457,7 @@ from kvlab.view.figures_waste import PAPER
 print(f"'It makes the cache smaller.' A token takes {LLAMA_3_8B.bytes_per_token // 1024} KiB in a block, and outside.")
 print(f"'Reserving is safe.' {runs['reserved'].peak} at once, where {runs['paged'].peak} fit.")
 print("'It changes the outputs.' The same tokens in all ways:", len({str(run.tokens) for run in runs.values()}) == 1)
-print("of the memory held tokens (Kwon et al.):", {name: f"{100 * share:.1f} %" for name, share in PAPER.items()})
+print("Kwon et al., memory that held tokens:", *(f"{name} {100 * share:.1f} %;" for name, share in PAPER.items()))
 
 # %% [markdown] id="say-prompt"
 # Now aloud, in 30 seconds: why did early LLM servers waste most of their KV memory, and how do fixed-size blocks fix it?
@@ -472,7 +472,7 @@ larger, for 2-4 times the throughput. Blocks are shared by copy-on-write, and pr
 say_it("11", my_words)
 
 # %% [markdown] id="say-more"
-# They ask on. Half a minute each:
+# They ask on, half a minute each. Run the cells to see the questions.
 
 # %% id="say-no-block"
 ### BEGIN SOLUTION
