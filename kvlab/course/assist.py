@@ -42,7 +42,7 @@ def help_me(name: Any = None) -> None:
     elif verdict.status == FAILED and verdict.details:
         say(f"{verdict.details}\nUntil it passes, {entry.name} means {entry.part} in the other cells.")
         if verdict.advice:
-            say(verdict.advice)
+            say(paragraph(verdict.advice))
     else:
         say(verdict.text)
 

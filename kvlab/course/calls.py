@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
+import textwrap
 from typing import Any
 
 from kvlab.course.compare import difference, is_plain, same, wrong_type
 from kvlab.course.declare import Cases, Wrong
 from kvlab.course.observe import SLIPS, Probe, Seen, attempt, raised
-from kvlab.course.shorten import call_text, clip, parameters, show
+from kvlab.course.shorten import call_text, clip, long_arguments, parameters, show
 from kvlab.course.tape import Tape
 
 
@@ -17,6 +19,11 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
     """The probe that calls a part with `args` and compares result, exception and arguments with the finished part's."""
 
     def look(part: Any, tape: Tape) -> Seen:
+        seen = judged(part, tape)
+        seen.lines = [] if seen.kind == "wrong" else long_arguments(name, finished, args)
+        return seen
+
+    def judged(part: Any, tape: Tape) -> Seen:
         trouble = _arity(name, part, finished, args)
         if trouble:
             names = ", ".join(inspect.signature(finished).parameters)
@@ -27,7 +34,7 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
         got, error = attempt(lambda: part(*got_args))
         if error is not None or refusal is not None or check.raises:
             return _judge_raised(check, wanted, refusal, got, error)
-        return _judge_value(check, wanted, got, tape) or _judge_arguments(finished, args, wanted_args, got_args)
+        return _judge_value(check, part, wanted, got, tape) or _judge_arguments(finished, args, wanted_args, got_args)
 
     return Probe(check, call_text(name, finished, args), look, args)
 
@@ -66,9 +73,9 @@ def _comma(error: BaseException) -> str:
     return "" if raised(error).endswith((",", ";")) else ";" if raised(error).endswith(".") else ","
 
 
-def _judge_value(check: Cases, wanted: Any, got: Any, tape: Tape) -> Seen | None:
+def _judge_value(check: Cases, part: Any, wanted: Any, got: Any, tape: Tape) -> Seen | None:
     """What is wrong with a result, or None."""
-    odd, next = _odd_result(wanted, got, tape)
+    odd, next = _odd_result(part, wanted, got, tape)
     if odd:
         return Seen("value", odd, value=got, wanted=wanted, next=next)
     agree, trouble = attempt(lambda: bool((check.compare or same)(wanted, got)))
@@ -80,7 +87,7 @@ def _judge_value(check: Cases, wanted: Any, got: Any, tape: Tape) -> Seen | None
     return Seen("value", f"{difference(wanted, got)}.", value=got, wanted=wanted, next=wrong_type(wanted, got))
 
 
-def _odd_result(wanted: Any, got: Any, tape: Tape) -> tuple[str, str]:
+def _odd_result(part: Any, wanted: Any, got: Any, tape: Tape) -> tuple[str, str]:
     """The sentence for the results that a beginner is puzzled by, and what to do next; or empty strings."""
     if inspect.iscoroutine(got):
         got.close()
@@ -92,6 +99,8 @@ def _odd_result(wanted: Any, got: Any, tape: Tape) -> tuple[str, str]:
         if tape.text.strip():
             printed = f"printed {clip(tape.text, 40)} and returned nothing (None)"
             return f"{printed}, expected it to return {show(wanted)}.", "return the value; print only shows it"
+        if _means_none(part):
+            return f"returned None, expected {show(wanted)}.", ""
         return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?", "end with return"
     if got is NotImplemented or got is Ellipsis:
         return (f"returned {show(got)}, which stands for something still to be written, expected {show(wanted)}.",
@@ -99,10 +108,35 @@ def _odd_result(wanted: Any, got: Any, tape: Tape) -> tuple[str, str]:
     return "", ""
 
 
+def _means_none(part: Any) -> bool:
+    """Whether a function that returns values says `None` in a `return` too: then it may be what was meant."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    values = [branch for node in ast.walk(tree) if isinstance(node, ast.Return) for branch in _branches(node.value)]
+    said = [isinstance(value, ast.Constant) and value.value is None for value in values]
+    return any(said) and not all(said)
+
+
+def _branches(value: ast.expr | None) -> list[ast.expr]:
+    """What a `return` may give: both sides of `a if b else c`."""
+    if isinstance(value, ast.IfExp):
+        return [*_branches(value.body), *_branches(value.orelse)]
+    return [] if value is None else [value]
+
+
 def _in_place_of_generator(wanted: Any) -> str:
     if isinstance(wanted, (list, tuple)):
         return "return a list: [... for ...] makes one"
     return "use return, without yield"
+
+
+def _copied(name: str, value: Any) -> str:
+    """How to leave an argument alone."""
+    kind = type(value).__name__
+    how = f"{kind}({name})" if kind in ("list", "dict", "set") else f"a copy of {name}"
+    return f"leave {name} as it came: work on {how}"
 
 
 def _judge_arguments(finished: Any, given: tuple, wanted: tuple, got: tuple) -> Seen:
@@ -112,7 +146,8 @@ def _judge_arguments(finished: Any, given: tuple, wanted: tuple, got: tuple) -> 
         if is_plain(one) and not same(one, other):
             left = "it to be left alone" if same(start, one) else f"it to become {show(one, 50)}"
             sentence = f"changed its argument {name} to {show(other, 50)}, expected {left}."
+            next = _copied(name, start) if same(start, one) else None
             if same(start, other):
                 sentence = f"left its argument {name} at {show(other, 50)}, expected {left}."
-            return Seen("argument", sentence, value=other, wanted=one)
+            return Seen("argument", sentence, value=other, wanted=one, next=next)
     return Seen("right")

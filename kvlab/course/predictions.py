@@ -102,6 +102,8 @@ def score(guess: float, actual: float, unit: str = "") -> str:
     whole, apart = _whole(unit), abs(guess - actual)
     if whole:
         near = next(words for limit, words in _POINTS if apart <= limit * whole or limit == 1.0)
+        if 0 < actual < whole / 20 and guess > 0:  # of a small part, the size is the point
+            near = _by_ratio(guess, actual)
         if actual in (0, whole):  # none and all are answers of their own: a few points off is not close
             near = ""
         points = f"point{'s' * (apart != 1)}" if whole == 100 else f"of {shown(whole)}"
@@ -115,6 +117,14 @@ def score(guess: float, actual: float, unit: str = "") -> str:
     if words is None:
         return f"off by {shown(float(f'{ratio:.2g}'))}x, another order of magnitude"
     return f"within {ratio:.2f}x, {words}" if ratio <= 1.1 else f"within {ratio:.1f}x, {words}"
+
+
+def _by_ratio(guess: float, actual: float) -> str:
+    """What is said behind the points where the actual part is small: 3 % for 0.01 % is few points and far too much."""
+    ratio = max(guess / actual, actual / guess)
+    words = next((words for limit, words in _WORDS if ratio <= limit), "another order of magnitude")
+    side = "too much" if guess > actual else "too little"
+    return f", {words}" if ratio <= 3 else f", {shown(float(f'{ratio:.2g}'))} times {side}, {words}"
 
 
 def _whole(unit: str) -> float:
@@ -131,6 +141,8 @@ def _few(guess: float, actual: float) -> bool:
 def is_close(guess: float, actual: float, unit: str = "") -> bool:
     """Whether a guess came within a ratio of 1.5; a part of a whole, within a tenth of it; few things, exactly."""
     if whole := _whole(unit):
+        if 0 < actual < whole / 20 and guess > 0:
+            return max(guess / actual, actual / guess) <= 1.5
         return guess == actual if actual in (0, whole) else abs(guess - actual) <= whole / 10
     if _few(guess, actual):
         return guess == actual

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import reprlib
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from kvlab.course.guard import Stop
 
+_WHOLE = 400  # characters of an argument that is shown on lines of its own
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -76,11 +78,38 @@ def parameters(part: Callable[..., Any], count: int) -> list[str]:
 
 def call_text(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105) -> str:
     """`blocks_needed(num_tokens=32, block_size=16)`: a call with the parameter names of `part`, if it has them."""
+    return f"{name}({clip(', '.join(_arguments(name, part, args, width)), max(width - len(name) - 2, 20))})"
+
+
+def long_arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105) -> list[str]:
+    """`jobs = [...]`, in full and on as many lines as it takes, for each argument that `call_text` only names."""
+    names = parameters(part, len(args))
+    left_out = [one for one in _arguments(name, part, args, width) if one in names]
+    given = dict(zip(names, args, strict=False))
+    return [line for one in left_out for line in _in_lines(f"{one} = {show(given[one], _WHOLE)}", width - 1)]
+
+
+def _in_lines(text: str, width: int) -> list[str]:
+    """`text` on lines that do not end within brackets such as ('ana', 0, 1)."""
+    whole = re.sub(r"\([^()]*\)", lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, width, subsequent_indent="    ", break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
+
+
+def _arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int) -> list[str]:
+    """The arguments of a call: whole if all fit, else each that is too long by its name alone, or cut if it has none
+    or is too much to be shown at all."""
     room = max(width - len(name) - 2, 20)
     each = max(24, room // max(len(args), 1) - 14)
-    names = parameters(part, len(args)) or [""] * len(args)
-    shown = [f"{one}={show(value, each)}" if one else show(value, each) for one, value in zip(names, args, strict=True)]
-    return f"{name}({clip(', '.join(shown), room)})"
+    names = parameters(part, len(args))
+    whole, short = [show(value, _WHOLE) for value in args], [show(value, each) for value in args]
+    if not names:
+        return whole if len(", ".join(whole)) <= room else short
+    full = [f"{one}={text}" for one, text in zip(names, whole, strict=True)]
+    if len(", ".join(full)) <= room:
+        return full
+    return [one if cut != text and len(text) < _WHOLE - 4 else f"{one}={cut}"
+            for one, cut, text in zip(names, short, whole, strict=True)]
 
 
 def with_article(kind: type) -> str:

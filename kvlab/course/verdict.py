@@ -10,6 +10,7 @@ from kvlab.course.say import WIDTH, clip_line, wrapped
 from kvlab.course.shorten import clip
 
 LINES = 8
+_TRACE = 3  # lines of a trace that matter more than the end of a long advice
 _ASK = "hint() · help_me()"
 PASSED, FAILED, UNTOUCHED = "passed", "wrong", "not attempted"
 CHANGED = "passed, but changed since: what is here now is wrong"  # in overviews
@@ -18,23 +19,20 @@ CHANGED = "passed, but changed since: what is here now is wrong"  # in overviews
 @dataclass(frozen=True)
 class Verdict:
     """What a check came to. `status`: PASSED, FAILED or UNTOUCHED; `lines`: what the learner reads; `details`: what
-    help_me() shows; `mistake`: the index of the declared mistake it behaves like."""
+    help_me() shows; `mistake`: the index of the declared mistake it behaves like; `advice`: what to do next, in full,
+    as "Next: ...", or empty."""
 
     name: str
     status: str
     lines: tuple[str, ...]
     details: str = ""
     mistake: int | None = None
+    advice: str = ""
 
     @property
     def text(self) -> str:
         """The lines as they are printed."""
         return "\n".join(self.lines)
-
-    @property
-    def advice(self) -> str:
-        """What to do next, as "Next: ..."; empty if the verdict does not say."""
-        return self.lines[-1].removesuffix(_ASK).strip() if self.lines[-1].endswith(_ASK) else ""
 
 
 def untouched(name: str, part: str) -> Verdict:
@@ -61,9 +59,11 @@ def failed(name: str, title: str, trace: Sequence[str] = (), says: str | None = 
         meanwhile = f"Until it passes, {name} means {part} in the other cells."
         short = f"Until it passes, the other cells use {part}."  # a kernel's name is long, and stands in its part's too
         body = wrapped(meanwhile if len(meanwhile) <= WIDTH - 2 else short, 1, "  ")
-    last = f"  {_advice(next)}{_ASK}"
+    advice = _advice(next)
     room = LINES - len(head) - len(body) - 1
-    return Verdict(name, FAILED, (*head, *fitted(trace, room), *body, last), details, mistake)
+    last = _asking(advice, 2 if room > min(len(trace), _TRACE) else 1)
+    shown = fitted(trace, LINES - len(head) - len(body) - len(last))
+    return Verdict(name, FAILED, (*head, *shown, *body, *last), details, mistake, advice)
 
 
 def _headline(title: str) -> list[str]:
@@ -86,7 +86,21 @@ def _advice(next: str | None) -> str:
     if not next:
         return ""
     stop = "" if next.endswith((".", "?")) else "."
-    return clip(f"Next: {next}{stop}", WIDTH - 30) + "   "
+    return f"Next: {next}{stop}"
+
+
+def _asking(advice: str, most: int) -> list[str]:
+    """The last lines: what to do next, and what can be asked. On one line the advice may have to be cut; help_me() has
+    all of it."""
+    one = f"  {advice}   {_ASK}" if advice else f"  {_ASK}"
+    if len(one) <= WIDTH:
+        return [one]
+    if most == 1:
+        return [f"  {clip(advice, WIDTH - 30)}   {_ASK}"]
+    first, *rest = wrapped(advice, 2, "  ", "    ")
+    second = f"{rest[0]}   " if rest else "    "
+    room = WIDTH - len(_ASK)
+    return [first, (second if len(second) <= room else f"{second[: room - 7].rstrip()} ...   ") + _ASK]
 
 
 def fitted(trace: Sequence[str], room: int) -> list[str]:

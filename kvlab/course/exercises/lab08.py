@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kvlab.course.declare import Cases, Exercise, Mistake
 from kvlab.course.exercises.lab08_costs import RECOMPUTE_SECONDS, SWAP_SECONDS
-from kvlab.course.exercises.lab08_steps import CHOOSE_VICTIM, SCHEDULE_STEP
+from kvlab.course.exercises.lab08_steps import SCHEDULE_STEP
 from kvlab.course.exercises.lab08_swap import SWAP_PLAN
+from kvlab.course.exercises.lab08_victim import CHOOSE_VICTIM
 
 
 def _up(tokens, block_size):
@@ -90,6 +91,14 @@ def never_the_last_block(waiting, free, spare, block_size, running):
     return len(waiting)
 
 
+def room_unasked_when_idle(waiting, free, spare, block_size, running):
+    for count, (prompt, answered) in enumerate(waiting):
+        free -= _up(prompt + answered, block_size)
+        if running + count and free < spare:
+            return count
+    return len(waiting)
+
+
 def one_only(waiting, free, spare, block_size, running):
     return min(1, _admit(waiting, free, spare, block_size, running))
 
@@ -117,6 +126,8 @@ ADMIT = Exercise(
         Cases("nobody runs", ([(60, 0)], 4, 2, 16, 0), ([(60, 0), (5, 0)], 5, 2, 16, 0),
               ([(30, 0), (30, 0)], 4, 1, 16, 0),
               invariant="I10", next="one alone may use the spare blocks too"),
+        Cases("nobody runs, and still no room", ([(100, 0)], 2, 0, 16, 0), ([(70, 0), (5, 0)], 4, 1, 16, 0),
+              next="nothing has to be spared for a lone one, and its own blocks must be free all the same"),
         Cases("nobody waits", ([], 4, 1, 16, 1), next="return 0"),
     ),
     mistakes=(
@@ -145,6 +156,10 @@ ADMIT = Exercise(
         Mistake(watermark_for_a_lone_one,
                 "Keeps the spare blocks free although nobody runs. A large request would wait for ever.",
                 invariant="I10", next="the first may use them all if running is 0"),
+        Mistake(room_unasked_when_idle,
+                "Asks for no room at all if nobody runs. The spare blocks may be used then, but there must be enough "
+                "of them.",
+                next="compare with 0 in place of spare"),
         Mistake(watermark_each_time, "Takes the spare blocks off for each request. They are the same blocks.",
                 next="compare what is left with spare"),
         Mistake(watermark_only_if_some_ran,

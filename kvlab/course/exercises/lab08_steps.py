@@ -1,4 +1,4 @@
-"""Lab 08: who runs in the next step, and who must leave."""
+"""Lab 08: who runs in the next step, and how many tokens."""
 
 from __future__ import annotations
 
@@ -81,6 +81,43 @@ def nobody_new(jobs, budget):
     return _step([job for job in jobs if job[1] != "waiting"], budget)
 
 
+def waits_for_all(jobs, budget):
+    def ask(job):
+        return job[2] if job[1] != "waiting" or job[2] <= _left(jobs, job, budget) else 0
+
+    return _step(jobs, budget, ask=ask)
+
+
+def _left(jobs, job, budget):
+    """What those before `job` leave of the budget if a waiting request that does not fit whole runs nothing."""
+    for other in sorted(jobs, key=lambda one: _RANK[one[1]]):
+        if other is job:
+            return budget
+        budget -= min(other[2], budget) if other[1] != "waiting" or other[2] <= budget else 0
+    return budget
+
+
+def fair_shares(jobs, budget):
+    prompts = [job for job in jobs if job[1] != "decoding"]
+    share = (budget - len(jobs) + len(prompts)) // max(1, len(prompts))
+    return _step(jobs, budget, ask=lambda job: min(job[2], max(share, 1)))
+
+
+def fair_shares_of_all(jobs, budget):
+    share = budget // max(1, len(jobs))
+    return _step(jobs, budget, ask=lambda job: min(job[2], max(share, 1)))
+
+
+def fair_shares_of_the_budget(jobs, budget):
+    share = budget // max(1, sum(job[1] != "decoding" for job in jobs))
+    return _step(jobs, budget, ask=lambda job: min(job[2], max(share, 1)))
+
+
+def all_who_decode(jobs, budget):
+    step = {name: 1 for name, state, _ in jobs if state == "decoding"}
+    return step | _step([job for job in jobs if job[1] != "decoding"], budget - len(step))
+
+
 def zeros_too(jobs, budget):
     return {job[0]: 0 for job in jobs} | _step(jobs, budget)
 
@@ -102,6 +139,8 @@ def how_many(jobs, budget):
 
 
 _D, _P, _W = "decoding", "prompt", "waiting"
+_SHARES = "Gives prompts a share each. Then all of them take longer, and hold memory meanwhile."
+_IN_ORDER = "the first in order gets all it has left, the next what remains"
 _BUSY = [("ana", _D, 1), ("ben", _P, 300), ("carl", _D, 1), ("dora", _W, 50)]
 _LATE = [("ana", _W, 20), ("ben", _P, 30), ("carl", _D, 1), ("dora", _P, 25)]
 _LONG = [("ana", _P, 40), ("ben", _W, 10)]
@@ -110,12 +149,12 @@ SCHEDULE_STEP = Exercise(
     name="schedule_step", lab="08", part="kvlab.serve.schedule_step", stars=2, core=True, minutes=12,
     checks=(
         Cases("room for all", (_BUSY, 512), (_LONG, 50), ([("ana", _D, 1), ("ben", _D, 1)], 8),
-              next="all tokens that are left"),
+              next="give each all tokens it has left, as far as the budget goes"),
         Cases("a prompt is cut", (_LONG, 30), (_LONG, 45), (_BUSY, 100), next="run what fits, and the rest next time"),
         Cases("running first", (_LATE, 20), (_LATE, 60), ([("ana", _P, 9), ("ben", _D, 1), ("carl", _D, 1)], 4),
               next="decoding, then prompts under way, then who waits"),
         Cases("little room", (_BUSY, 2), (_BUSY, 1), ([("ana", _D, 1), ("ben", _D, 1), ("carl", _D, 1)], 2),
-              next="leave out who runs nothing"),
+              next="hand out budget tokens in all, and leave out who runs nothing"),
         Cases("nobody there", ([], 8), next="return {}"),
     ),
     mistakes=(
@@ -149,6 +188,15 @@ SCHEDULE_STEP = Exercise(
         Mistake(no_decoding_beside_prompts,
                 "Lets nobody decode while there are prompts. A long one would stop every answer.",
                 next="decoding first, in the same step"),
+        Mistake(waits_for_all,
+                "Begins a waiting prompt only if it fits whole. One longer than every step's rest would never begin.",
+                next="cut it too: min(left, budget)"),
+        Mistake(fair_shares, _SHARES, next=_IN_ORDER),
+        Mistake(fair_shares_of_all, _SHARES, next=_IN_ORDER),
+        Mistake(fair_shares_of_the_budget, _SHARES, next=_IN_ORDER),
+        Mistake(all_who_decode,
+                "Lets all who decode run, even if they are more than the budget. It holds for them too.",
+                next="stop when budget tokens are handed out"),
         Mistake(nobody_new, "Never begins a request that waits.", next="give what is left to who waits"),
         Mistake(zeros_too, "Names some with 0 tokens. Only those that run any belong into the step.",
                 next="leave out who runs nothing"),
@@ -165,113 +213,5 @@ SCHEDULE_STEP = Exercise(
         "Go three times over the jobs: decoding, prompts, waiting. Each gets what it has left, or what the budget has "
         "left if that is less.",
         "for state in (...): for name, its, left in jobs: if its == state: count = min(left, budget) ...",
-    ),
-)
-
-
-def _last(running):
-    return max(running, key=lambda job: job[1:])
-
-
-def the_oldest(running, asks):
-    return min(running, key=lambda job: job[1:])[0] if len(running) > 1 else None
-
-
-def who_asks(running, asks):
-    return asks if len(running) > 1 else None
-
-
-def never_who_asks(running, asks):
-    others = [job for job in running if job[0] != asks]
-    return _last(others)[0] if others else None
-
-
-def itself_if_alone(running, asks):
-    return _last(running)[0]
-
-
-def arrival_alone(running, asks):
-    return max(running, key=lambda job: job[2])[0] if len(running) > 1 else None
-
-
-def oldest_of_the_lowest(running, asks):
-    return max(running, key=lambda job: (job[1], -job[2]))[0] if len(running) > 1 else None
-
-
-def priority_turned(running, asks):
-    return max(running, key=lambda job: (-job[1], job[2]))[0] if len(running) > 1 else None
-
-
-def last_of_the_list(running, asks):
-    return running[-1][0] if len(running) > 1 else None
-
-
-def first_of_the_list(running, asks):
-    return running[0][0] if len(running) > 1 else None
-
-
-def by_name(running, asks):
-    return max(job[0] for job in running) if len(running) > 1 else None
-
-
-def whole_entry(running, asks):
-    return _last(running) if len(running) > 1 else None
-
-
-def oldest_by_arrival(running, asks):
-    return min(running, key=lambda job: job[2])[0] if len(running) > 1 else None
-
-
-_EQUAL = [("dora", 0, 3), ("ana", 0, 1), ("carl", 0, 2)]
-_MIXED = [("eve", 0, 4), ("ana", 2, 1), ("carl", 2, 3), ("ben", 1, 5)]
-
-CHOOSE_VICTIM = Exercise(
-    name="choose_victim", lab="08", part="kvlab.serve.choose_victim", stars=1, core=True, minutes=8,
-    checks=(
-        Cases("the most recent", (_EQUAL, "ana"), (_EQUAL, "carl"), ([("zoe", 0, 7), ("ben", 0, 9)], "zoe"),
-              invariant="I11", next="the largest arrival"),
-        Cases("who asks may have to leave", (_EQUAL, "dora"), ([("zoe", 0, 7), ("ben", 0, 9)], "ben"), invariant="I11",
-              next="it does not matter who asks"),
-        Cases("priority", (_MIXED, "eve"), (_MIXED, "carl"), ([("ana", 5, 1), ("ben", 0, 2)], "ben"),
-              ([("eve", 1, 4), ("ana", 0, 1), ("carl", 1, 2)], "ana"),
-              next="the largest priority number first, then the largest arrival"),
-        Cases("alone", ([("ana", 0, 1)], "ana"), ([("eve", 3, 8)], "eve"), invariant="I10",
-              next="nobody can leave: return None"),
-    ),
-    mistakes=(
-        Mistake(the_oldest,
-                "The first in order leaves. It has the most work to lose, and would never end if it always had to.",
-                next="the last in order"),
-        Mistake(oldest_by_arrival,
-                "The oldest leaves. It has the most work to lose, and would never end if it always had to.",
-                next="the last in order"),
-        Mistake(who_asks,
-                "Whoever asks leaves. The oldest may ask, and it must go on, or nobody is sure ever to end.",
-                next="it does not matter who asks"),
-        Mistake(never_who_asks,
-                "Spares whoever asks. If the most recent asks, an older one would leave for it.",
-                next="it does not matter who asks"),
-        Mistake(itself_if_alone,
-                "One that is alone leaves for itself. It comes back, asks again, and leaves again, for ever.",
-                invariant="I10", next="alone: return None"),
-        Mistake(arrival_alone, "Looks at the arrival alone. The priority comes first.",
-                next="compare (priority, arrival)"),
-        Mistake(oldest_of_the_lowest, "Of equal priority, the oldest leaves. The most recent has the least to lose.",
-                next="the largest arrival among them"),
-        Mistake(priority_turned, "Takes a large number for a high priority. The smallest is served first.",
-                next="the largest priority number leaves"),
-        Mistake(last_of_the_list, "Takes the last of the list. Its order says nothing here.",
-                next="compare (priority, arrival)"),
-        Mistake(first_of_the_list, "Takes the first of the list. Its order says nothing here.",
-                next="compare (priority, arrival)"),
-        Mistake(by_name, "Compares names. What counts is (priority, arrival).", next="compare (priority, arrival)"),
-        Mistake(whole_entry, "Gives the whole entry. The question is for the name.", next="return its name"),
-    ),
-    hints=(
-        "Somebody loses work. Who has the least of it? And who must never lose any, so that at least one is sure to "
-        "end?",
-        "The last in order leaves: largest priority number, and among those the largest arrival. One alone has nobody "
-        "who could leave for it.",
-        "if len(running) < 2: return None; max(running, key=lambda job: (job[1], ...))[0]",
     ),
 )

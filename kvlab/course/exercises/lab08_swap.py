@@ -85,6 +85,21 @@ def turned_around(tables, free):
     return copies, moved
 
 
+def pops_free(tables, free):
+    different = list(dict.fromkeys(chain.from_iterable(tables)))
+    if len(different) > len(free):
+        raise OutOfBlocks(len(different), len(free))
+    place = {block: free.pop(0) for block in different}
+    return [[place[block] for block in table] for table in tables], list(place.items())
+
+
+def never_the_last(tables, free):
+    different = list(dict.fromkeys(chain.from_iterable(tables)))
+    if len(different) >= len(free):
+        raise OutOfBlocks(len(different), len(free))
+    return finished(tables, free)
+
+
 def one_place(tables, free):
     different = list(dict.fromkeys(chain.from_iterable(tables)))
     if len(different) > len(free):
@@ -129,6 +144,11 @@ SWAP_PLAN = Exercise(
                 invariant="I13", next="raise OutOfBlocks before anything moves"),
         Mistake(same_numbers, "Keeps the numbers. In the other pool, those blocks may belong to somebody else.",
                 next="take targets from free"),
+        Mistake(pops_free,
+                "Takes the places out of the caller's list. This is a plan: whoever carries it out takes the blocks.",
+                invariant="I13", next="work on a copy: free = list(free)"),
+        Mistake(never_the_last, "Refuses when the places are just enough. Exactly enough is enough.",
+                next="> in place of >="),
         Mistake(counts_entries, "Counts a shared block once for each table. It needs one place.",
                 next="count different blocks"),
         Mistake(first_table_alone, "Moves the first table alone.", next="go through all tables"),

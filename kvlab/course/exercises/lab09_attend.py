@@ -9,7 +9,7 @@ from kvlab.course.exercises.lab04_tensors import torch
 from kvlab.course.exercises.lab09_attend_bench import Said, attends, random_calls, render, run
 from kvlab.course.exercises.scenarios import corners
 
-_KEYS = "multiply the scores by key_scale, together with head_dim ** -0.5"
+_KEYS = "multiply the scores by key_scale, and by head_dim ** -0.5"
 _VALUES = "multiply the output by value_scale, once, at the end"
 _HEADS = "give each query head the scale of its KV head: repeat_interleave"
 _FOLD = "multiply the scores by key_scale, and the output by value_scale"
@@ -87,6 +87,10 @@ def dequantizes(query, keys, values, key_scale, value_scale):
 def no_softmax_scale(query, keys, values, key_scale, value_scale):
     return _attend(query, keys, values, _of_heads(key_scale, len(query)), after=_of_heads(value_scale, len(query)),
                    factor=1.0)
+
+
+def scales_as_they_are(query, keys, values, key_scale, value_scale):
+    return _attend(query, keys, values, key_scale, after=value_scale)
 
 
 def key_scale_for_head_dim(query, keys, values, key_scale, value_scale):
@@ -169,6 +173,9 @@ ATTEND_FP8: Any = Exercise(
                 next="use head_dim ** -0.5 * key_scale"),
         Mistake(scales_before_the_root, "The root is drawn of the keys' scale too. It belongs to head_dim alone.",
                 next="use head_dim ** -0.5 * key_scale"),
+        Mistake(scales_as_they_are,
+                "Multiplies by [kv_heads] as it is: torch lays that along the last dimension, not the query heads.",
+                next=_HEADS),
         Mistake(first_scale, "Takes the first scale for every head.", next=_HEADS),
         Mistake(other_heads, "Looks like h % kv_heads, or repeat: neighbours share a KV head.",
                 next="use repeat_interleave on the heads"),

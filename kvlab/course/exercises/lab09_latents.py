@@ -9,12 +9,12 @@ from kvlab.course.exercises.lab04_tensors import torch
 from kvlab.course.exercises.lab09_latents_bench import Step, random_steps, render, run, steps
 from kvlab.course.exercises.scenarios import corners
 
-_WRITE = "write torch.cat([latent, rotary], -1) into the slots of the pool's one head"
-_GATHER = "gather all length rows through the table, the new ones included, and cut them in two"
-_KEYS = "make keys from latents, key_up[h] @ latent, and put the rotary key behind each"
-_VALUES = "make values from the latents with value_up, and leave the rotary part out"
-_SCALE = "take query.shape[-1] ** -0.5, key_dim and rope_dim together, if scale is None"
-_MASK = "hide from each query the tokens behind its own position, length - new + row"
+_WRITE = "write torch.cat([latent, rotary], -1) into the slots"
+_GATHER = "gather all length rows through the table, then cut them in two"
+_KEYS = "a key is key_up[h] @ latent, and behind it the rotary key"
+_VALUES = "a value is value_up[h] @ latent, without the rotary part"
+_SCALE = "query.shape[-1] ** -0.5 if scale is None"
+_MASK = "row sees itself, at length - new + row, and all before"
 
 
 def _write(pool, latent, rotary, slots):
@@ -124,6 +124,25 @@ def no_scale(query, latent, rotary, pool, slots, table, length, key_up, value_up
     return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=1.0)
 
 
+def hides_itself(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=-1)
+
+
+def scale_of_rows(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    scale = pool.shape[-1] ** -0.5 if scale is None else scale
+    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
+
+
+def rotary_before_the_key(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    turned = torch.cat([query[..., rotary.shape[1] :], query[..., : rotary.shape[1]]], -1)
+    return _done(turned, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
+
+
+def heads_first(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
+    found = _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
+    return found.transpose(0, 1)
+
+
 def first_head(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
     one, other = key_up[:1].expand_as(key_up), value_up[:1].expand_as(value_up)
     return _done(query, latent, rotary, pool, slots, table, length, one, other, scale=scale)
@@ -171,6 +190,17 @@ PAGE_LATENTS: Any = Exercise(
                 "Looks like a mask that begins at position 0. Queries are the last tokens of their context.",
                 next=_MASK),
         Mistake(sees_one_ahead, "Each query sees one token too many: the one that comes right after it.", next=_MASK),
+        Mistake(hides_itself,
+                "Each query sees one token too few: not itself. Then the first token of all sees nothing, and is nan.",
+                next=_MASK),
+        Mistake(heads_first, "Gives [heads, new, value_dim]. New tokens come first.",
+                next="return [new, heads, value_dim]: transpose(0, 1)"),
+        Mistake(rotary_before_the_key,
+                "Puts the rotary key before the key. In the query it stands behind, so other numbers would meet.",
+                next=_KEYS),
+        Mistake(scale_of_rows,
+                "Looks like the root of latent_dim + rope_dim, a row of the pool. Scores are of queries and keys.",
+                next=_SCALE),
         Mistake(scale_of_keys_alone,
                 "Looks like key_dim ** -0.5. A query has key_dim and rope_dim numbers, and all of them count.",
                 next=_SCALE),

@@ -122,9 +122,10 @@ def _written(pool: Any, after: Any, given: Given) -> None:
 def render(value: Step) -> list[str]:
     """The call in words."""
     scale = "" if value.scale is None else f", scale={value.scale:g}"
-    return [f"{value.new} new of {value.length} tokens, blocks of {value.block_size}{scale}; {value.fill} in other "
-            "slots",
-            f"{value.heads} heads, key_dim {value.key_dim}, rope_dim {value.rope_dim}, value_dim {value.value_dim}, "
+    tokens = f"{value.length} token{'s' * (value.length != 1)}"
+    heads = f"{value.heads} head{'s' * (value.heads != 1)}"
+    return [f"{value.new} new of {tokens}, blocks of {value.block_size}{scale}; {value.fill} in other slots",
+            f"{heads}, key_dim {value.key_dim}, rope_dim {value.rope_dim}, value_dim {value.value_dim}, "
             f"latent_dim {value.latent_dim}"]
 
 

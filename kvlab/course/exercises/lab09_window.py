@@ -2,102 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from kvlab.course.declare import Exercise, Mistake, Traces
+from kvlab.course.exercises.lab09_window_bench import NULL, PLACES, Talk, random_talks, releases, render, run
+from kvlab.course.exercises.scenarios import corners
 
-from kvlab.course.declare import Exercise, Mistake, Traces, Wrong
-from kvlab.course.exercises.scenarios import corners, is_count, scenarios
-from kvlab.course.shorten import show, with_article
-from kvlab.errors import KVLabError
-from kvlab.memory import BlockPool
-
-_SEEN = "the next query, at position num_tokens, sees num_tokens - window + 1 and later"
+_SEEN = "the next query sees position num_tokens - window + 1 and later"
 _WHOLE = "count only blocks of which every token is out of sight: round down"
-_PLACES = "write null_block into the entry, and leave the others where they are"
-_NULL = "an entry holds what it names: share null_block, release the old block"
 _ONCE = "leave entries alone that are null_block already"
-
-
-class Talk(NamedTuple):
-    """A sequence that grows: after each of `lengths` the function is called. `others`: entries, counted from the first,
-    that somebody else holds too."""
-
-    lengths: tuple[int, ...]
-    window: int
-    block_size: int = 4
-    others: tuple[int, ...] = ()
-    spare: int = 3
-    null_block: int = 0
-
-
-def run(part: Any, value: Talk) -> None:
-    """Lets the sequence grow and releases behind its window; `Wrong` at the first call after which something is off."""
-    size = value.block_size
-    pool = BlockPool(-(-max(value.lengths) // size) + value.spare, null_block=True)
-    table: list[int] = []
-    names: list[int] = []  # what the table would name without windows
-    held: list[int] = []
-    for length in value.lengths:
-        names += (taken := pool.take(-(-length // size) - len(names)))
-        table += taken
-        if not held and len(names) > max(value.others, default=-1):
-            held = [names[place] for place in value.others]
-            pool.share(held)
-        before = table.count(0)
-        gone = max(0, length - value.window + 1) // size
-        got = part(table, length, value.window, size, pool, 0)
-        _compare(table, names, gone, f"after {length} tokens", pool.counts.copy())
-        _counts(pool, table, held, length)
-        if got != gone - before or not is_count(got):
-            kind = "" if is_count(got) or got is None else f" ({with_article(type(got))})"
-            raise Wrong(f"after {length} tokens it returned {show(got, 40)}{kind}, expected {gone - before}, the "
-                        "blocks that it released now.", next="return how many went in this call")
-
-
-def _compare(table: list[int], names: list[int], gone: int, when: str, counts: list[int]) -> None:
-    """The table has null in place of the first `gone` entries."""
-    wanted = [0] * gone + names[gone:]
-    if len(table) != len(wanted):
-        raise Wrong(f"{when} the table is {show(table, 40)}, expected {show(wanted, 40)}: entries keep their places.",
-                    next=_PLACES, alike=(list(table), counts))
-    if table != wanted:
-        early = [place for place in range(gone, len(names)) if table[place] == 0]
-        why = f": entry {early[0]} holds tokens that are still seen" if early else ""
-        raise Wrong(f"{when} the table is {show(table, 40)}, expected {show(wanted, 40)}{why}.",
-                    alike=(list(table), counts))
-
-
-def _counts(pool: BlockPool, table: list[int], held: list[int], length: int) -> None:
-    """Each block has as many holders as there are who name it, the pool's own hold on the null block included."""
-    try:
-        pool.check()
-    except KVLabError as broken:
-        raise Wrong(f"after {length} tokens the pool is broken: {broken}") from broken
-    for block in range(pool.num_blocks):
-        wanted = table.count(block) + held.count(block) + (block == 0)
-        if pool.ref_count(block) != wanted:
-            name = "the null block" if block == 0 else f"block {block}"
-            raise Wrong(f"after {length} tokens {name} has {pool.ref_count(block)} holders, expected {wanted}: the "
-                        f"table is {show(table, 40)}.", next=_NULL, alike=pool.counts.copy())
-
-
-def render(value: Talk) -> list[str]:
-    """The calls, one a line."""
-    lines = [f"blocks of {value.block_size}, window {value.window}"
-             + (f", somebody else holds entries {list(value.others)} too" if value.others else "")]
-    return lines + [f"release_window(table, num_tokens={length}, window={value.window}, block_size={value.block_size}, "
-                    "pool, null_block=0)" for length in value.lengths]
-
-
-def random_talks() -> Any:
-    """A Hypothesis strategy for `Talk`s."""
-    from hypothesis import strategies as st
-
-    lengths = st.lists(st.integers(1, 30), min_size=1, max_size=4).map(lambda found: tuple(sorted(set(found))))
-    return st.builds(Talk, lengths, st.integers(1, 9), st.integers(1, 4), st.just(()), st.just(3), st.just(0))
-
-
-def releases(name: str, *values: Talk, invariant: str | None = None, next: str | None = None) -> Traces:
-    return scenarios(name, run, render, *values, invariant=invariant, next=next)
 
 
 def _swap(table, gone, pool, null, share=True):
@@ -202,11 +113,25 @@ def only_own_blocks(table, num_tokens, window, block_size, pool, null_block):
     return count
 
 
+def null_is_zero(table, num_tokens, window, block_size, pool, null_block):
+    return _swap(table, max(0, num_tokens - window + 1) // block_size, pool, 0)
+
+
+def zero_is_null(table, num_tokens, window, block_size, pool, null_block):
+    gone = max(0, num_tokens - window + 1) // block_size
+    leaving = [block for block in table[:gone] if block]
+    pool.share([null_block] * len(leaving))
+    pool.release(leaving)
+    table[:gone] = [null_block if block else block for block in table[:gone]]
+    return len(leaving)
+
+
 def a_new_table(table, num_tokens, window, block_size, pool, null_block):
     copy = list(table)
     return _swap(copy, max(0, num_tokens - window + 1) // block_size, pool, null_block)
 
 
+_ZERO = "Takes block 0 for the null block. Which one it is stands in null_block."
 _WINDOW = "Counts whole blocks of the window. It rarely begins where a block does, so it can reach one block further."
 
 RELEASE_WINDOW = Exercise(
@@ -222,6 +147,8 @@ RELEASE_WINDOW = Exercise(
                  next=_ONCE),
         releases("shared blocks", Talk((14,), 4, others=(0, 2)), Talk((8, 13), 3, 4, (1,)), invariant="I2",
                  next="take one holder off, whoever else holds it"),
+        releases("another null block", Talk((9, 14), 6, null_block=2), Talk((12,), 4, 2, null_block=3),
+                 next="compare with null_block and write it, whatever its number"),
         corners("a window of one", run, render, Talk((4, 8), 1), Talk((1, 2, 3), 1, 1), next=_SEEN),
         Traces("random talks", random_talks, run, render=render, next="draw the last row by hand"),
     ),
@@ -238,18 +165,18 @@ RELEASE_WINDOW = Exercise(
         Mistake(blocks_of_the_window_down, _WINDOW, next=_SEEN),
         Mistake(pops,
                 "Takes the entries out of the table. Then position p is no longer in entry p // block_size.",
-                invariant="I4", next=_PLACES),
+                invariant="I4", next=PLACES),
         Mistake(null_is_nobodys,
                 "The table names the null block and does not hold it. When the sequence ends, that is one release too "
                 "many.",
-                invariant="I2", next=_NULL),
+                invariant="I2", next=NULL),
         Mistake(null_shared_once, "Holds the null block once for several entries. Each entry is a holder.",
-                invariant="I2", next=_NULL),
+                invariant="I2", next=NULL),
         Mistake(never_released, "The blocks leave the table and are never released: a leak.", invariant="I2",
                 next="release them"),
         Mistake(only_released,
                 "Releases blocks that the table still names. Somebody else will take them, and be read.",
-                invariant="I2", next=_PLACES),
+                invariant="I2", next=PLACES),
         Mistake(counts_all, "Returns all that have gone so far. Asked for is how many went now.",
                 next="return how many went in this call"),
         Mistake(one_a_call, "Releases one block a call. After a long prompt, many are behind the window at once.",
@@ -260,6 +187,8 @@ RELEASE_WINDOW = Exercise(
                 next="use max(0, ...)"),
         Mistake(only_own_blocks, "Keeps blocks that others hold too. Each holder leaves on its own.", invariant="I2",
                 next="take one holder off, whoever else holds it"),
+        Mistake(null_is_zero, _ZERO, next="use null_block"),
+        Mistake(zero_is_null, _ZERO, next="use null_block"),
         Mistake(a_new_table, "Changes a copy of the table. The sequence goes on with the old one.",
                 next="change the list that was given"),
     ),

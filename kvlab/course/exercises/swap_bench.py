@@ -17,18 +17,23 @@ def run(part: Any, value: Value) -> None:
     """`Wrong` at the first thing that does not hold; any free blocks will do, in any order."""
     tables, free = value
     different = set(chain.from_iterable(tables))
-    given = [list(table) for table in tables]
+    given, places = [list(table) for table in tables], list(free)
     if len(different) > len(free):
         why = f"{len(different)} different blocks need a place, and {len(free)} are free"
-        refusal = refused(lambda: part(given, list(free)), "with too few free blocks it", OutOfBlocks, why)
+        refusal = refused(lambda: part(given, places), "with too few free blocks it", OutOfBlocks, why)
         numbers = refusal.needed, refusal.free
         if numbers != (len(different), len(free)):
             raise Wrong(f"raised OutOfBlocks{numbers}, expected OutOfBlocks({len(different)}, {len(free)}).",
                         next="OutOfBlocks(different blocks, free blocks)")
+        _left_alone(value, given, places)
         return
-    moved, copies = _parts(part(given, list(free)))
-    if given != [list(table) for table in tables]:
-        raise Wrong("changed the tables that it was given, expected new ones.", next="make new lists")
+    try:
+        moved, copies = _parts(part(given, places))
+    except OutOfBlocks as refusal:
+        raise Wrong(f"raised OutOfBlocks, expected a plan: {len(different)} different blocks need a place, and "
+                    f"{len(free)} are free.", next="exactly enough is enough; count different blocks",
+                    alike=len(different) == len(free)) from refusal
+    _left_alone(value, given, places)
     _once(copies, different, free)
     place = dict(copies)
     expected = [[place[block] for block in table] for table in tables]
@@ -36,6 +41,16 @@ def run(part: Any, value: Value) -> None:
         raise Wrong(f"made the copies {show(copies, 60)} and the tables {show(moved, 60)}, expected "
                     f"{show(expected, 60)}.",
                     next="name in each table where its blocks went", alike=_named(moved, given, place))
+
+
+def _left_alone(value: Value, given: list[list[int]], places: list[int]) -> None:
+    """`Wrong` if the tables or the list of free blocks are not what they were: the plan is only carried out later."""
+    tables, free = value
+    if given != [list(table) for table in tables]:
+        raise Wrong("changed the tables that it was given, expected new ones.", next="make new lists", alike="tables")
+    if places != list(free):
+        raise Wrong(f"changed free to {show(places, 40)}, expected it to be left alone: a plan takes nothing.",
+                    next="work on a copy: free = list(free)", alike="free")
 
 
 def _named(moved: list[list[int]], given: list[list[int]], place: dict[int, int]) -> Any:

@@ -41,10 +41,11 @@ SAY_IT: list[SayIt] = [
     SayIt("08", "What happens when a token needs a block and none is free? Who leaves, and what becomes of its "
                 "keys and values?",
           rubric=(Point("somebody is preempted: the most recent, or the lowest priority",
-                        ("most recent", "lowest priority", "last in order", "newest")),
+                        ("most recent", "lowest priority", "last in order", "newest", "youngest")),
                   Point("never the oldest, so that somebody is sure to end",
                         ("never the oldest", "never the first", "oldest never", "first in order")),
-                  Point("its blocks are dropped and its tokens recomputed later", ("recomput", "run again")),
+                  Point("its blocks are dropped and its tokens recomputed later",
+                        ("recomput", "run again", "computed again", "dropped", "freed")),
                   Point("or swapped to the host and back, a shared block once", ("swap", "host")),
                   Point("it comes back when all its tokens fit; a watermark keeps some blocks free",
                         ("watermark", "fit again", "spare")),

@@ -32,7 +32,7 @@ RECALL: list[Recall] = [
                     "c": "It used prompts that are too short."},
            answer="a",
            why="Where both scales are equal, key_scale and value_scale can stand for each other. A test that can see "
-               "the fault needs two scales that differ from each other and from 1.",
+               "the fault needs two scales that differ from each other.",
            reasons={"b": "The outputs are off by a factor, not by a rounding error.",
                     "c": "A single token shows it, as the figures above do."}),
 ]
@@ -43,7 +43,8 @@ SAY_IT: list[SayIt] = [
                         ("paging does not", "paging doesn't", "waste around", "not paging", "waste")),
                   Point("8 bits for 16: half the bytes, twice the tokens", ("fp8", "8 bits", "half the bytes")),
                   Point("a scale brings numbers into its range, and is folded in, once", ("scale",)),
-                  Point("at a small cost in quality, which is measured", ("quality", "perplexity", "measure")),
+                  Point("at a small cost in quality, which is measured",
+                        ("quality", "perplexity", "measure", "accuracy", "precision")),
                   Point("fewer KV heads, or one latent for all heads", ("latent", "mla", "kv heads", "gqa")),
                   Point("windows: blocks behind the window go back to the pool", ("window",))),
           model="Paging does not make a token smaller, it removes the waste around the tokens. Eight bits in place of "
