@@ -108,7 +108,7 @@ def _arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width
     full = [f"{one}={text}" for one, text in zip(names, whole, strict=True)]
     if len(", ".join(full)) <= room:
         return full
-    return [one if cut != text and len(text) < _WHOLE - 4 else f"{one}={cut}"
+    return [one if cut != text and "..." not in text else f"{one}={cut}"
             for one, cut, text in zip(names, short, whole, strict=True)]
 
 

@@ -89,8 +89,11 @@ def test_a_count_whose_point_is_the_exact_number_is_compared_by_counting(noteboo
     (50, 99, "of 100 refusals", "off by 49 points, a surprise worth keeping"), (95, 99, "%", "off by 4 points, close"),
     (30, 45, "percent", "off by 15 points"), (98, 99, "% of the memory", "off by 1 point, very close"),
     (10, 0, "%", "off by 10 points"), (99, 100, "%", "off by 1 point"),
+    (3, 0.01, "%", "off by 2.99 points, 300 times too much, another order of magnitude"),
+    (0.5, 4, "%", "off by 3.5 points, 8 times too little, a surprise worth keeping"),
+    (0, 0.01, "%", "off by 0.01 points, very close"), (1.2, 1, "% of them", "off by 0.2 points, close"),
     (150, 190, "of 200", "off by 40 of 200"), (3, 2, "of five", "off by 1"), (64, 80, "offers", "within 1.2x, close")])
-def test_parts_of_a_whole_are_scored_in_points(guess, actual, unit, words):
+def test_parts_of_a_whole_are_scored_in_points_and_small_ones_by_their_size_too(guess, actual, unit, words):
     assert score(guess, actual, unit) == words
 
 

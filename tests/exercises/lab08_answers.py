@@ -72,6 +72,9 @@ WRONG = {
         (_LOOP.format(need=_UP, spare="spare"), "Keeps the spare blocks free although nobody runs"),
         (_LOOP.format(need=_UP, spare="spare if running else 0"), "Looks at who ran before"),
         (_LOOP.format(need=_UP, spare=_KEEP).replace("return n", "print(n)"), "print only shows it"),
+        (_LOOP.format(need=_UP, spare=_KEEP).replace("if free", "if (running + n) and free"), "no room at all"),
+        (_LOOP.format(need="(sum(waiting.pop(0)) + block_size - 1) // block_size", spare=_KEEP).replace(
+            "for p, a in waiting:", "for p, a in list(waiting):"), "work on list(waiting)"),
     ),
     "schedule_step": wrong(
         _STEP,
@@ -81,6 +84,14 @@ WRONG = {
         ("{name: left for name, state, left in jobs}", "Does not look at the budget"),
         (_SORTED.format(jobs=_RANKED, n="min(left, budget)").replace("    if n:\n    ", "    if True:\n    "),
          "schedule_step(jobs="),
+        ("jobs.sort(key=lambda j: ['decoding', 'prompt', 'waiting'].index(j[1]))\n"
+         + _SORTED.format(jobs="jobs", n="min(left, budget)"), "work on list(jobs)"),
+        (_SORTED.format(jobs=_RANKED, n="min(left, budget) if state != 'waiting' or left <= budget else 0"),
+         "only if it fits whole"),
+        ("share = max(1, budget // max(1, sum(j[1] != 'decoding' for j in jobs)))\n"
+         + _SORTED.format(jobs=_RANKED, n="min(left, share, budget)"), "Gives prompts a share each"),
+        (_SORTED.format(jobs=_RANKED, n="1 if state == 'decoding' else max(0, min(left, budget))"),
+         "Lets all who decode run"),
     ),
     "choose_victim": wrong(
         _VICTIM,
@@ -90,6 +101,7 @@ WRONG = {
         (_ALONE + "return min(running, key=lambda j: (j[1], j[2]))[0]", "The first in order leaves"),
         (_ALONE + "return running[-1][0]", "Takes the last of the list"),
         (_ALONE + "return max((j for j in running if j[0] != asks), key=lambda j: j[1:])[0]", "Spares whoever asks"),
+        (_ALONE + "v = max(running, key=lambda j: j[1:])[0]\nreturn None if v == asks else v", "Says nobody where"),
     ),
     "recompute_seconds": wrong(
         _RUN,
@@ -113,5 +125,9 @@ WRONG = {
          "lists the copy once for each table"),
         (_PLACES + "return [[place[b] for b in t] for t in tables], list(place.items())", "IndexError"),
         (_ROOM + _PLACES + "return list(place.items())", "swap_plan"),
+        (_ROOM + _PLACES.replace("free = list(free)\n", "")
+         + "return [[place[b] for b in t] for t in tables], list(place.items())", "out of the caller's list"),
+        (_ROOM.replace(" > len", " >= len") + _PLACES + "return [[place[b] for b in t] for t in tables], "
+         "list(place.items())", "Exactly enough is enough"),
     ),
 }

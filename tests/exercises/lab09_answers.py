@@ -8,6 +8,20 @@ _RELEASE = "def release_window(table, num_tokens, window, block_size, pool, null
 _LATENTS = "def page_latents(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):"
 _WRITE = "pool.flatten(0, 1)[slots, 0] = torch.cat([latent, rotary], dim=-1)\n"
 _ROWS = "rows = pool[table].flatten(0, 1)[:length, 0]\nd = latent.shape[-1]\n"
+_OF = "share = len(query) // keys.shape[1]\n"
+_OF += "f = lambda s: torch.as_tensor(s).expand(keys.shape[1]).repeat_interleave(share)[:, None]\n"
+_TWO = "k, v = keys.float().repeat_interleave(share, 1), values.float().repeat_interleave(share, 1)\n"
+_SUMS = """
+s = torch.einsum("hd,thd->ht", query, k) * query.shape[-1] ** -0.5
+return torch.einsum("ht,thd->hd", s.softmax(-1), v)
+"""
+_HEADS = """
+n, heads = query.shape[:2]
+k = torch.cat([(rows[:, :d] @ key_up.transpose(1, 2)), rows[:, d:].expand(heads, -1, -1)], -1)
+v = rows[:, :d] @ value_up.transpose(1, 2)
+scale = query.shape[-1] ** -0.5 if scale is None else scale
+scores = query.transpose(0, 1) @ k.transpose(1, 2) * scale
+"""
 _HIDE = """
 for i in range(n):
     scores[:, i, length - n + i + 1:] = float("-inf")
@@ -67,6 +81,16 @@ v = values.float().repeat_interleave(share, dim=1).transpose(0, 1)
 scores = (k @ query.unsqueeze(-1)).squeeze(-1) * key_scale / query.shape[-1] ** 0.5
 weights = scores.softmax(-1) * value_scale
 return (weights.unsqueeze(1) @ v).squeeze(1)
+""",
+        _OF + _TWO + """
+import torch.nn.functional as F
+k, v = k.transpose(0, 1), v.transpose(0, 1)
+return F.scaled_dot_product_attention((query * f(key_scale))[:, None], k, v)[:, 0] * f(value_scale)
+""",
+        _OF + """
+k, v = keys.float().transpose(0, 1), values.float().transpose(0, 1)
+out = torch.nn.functional.scaled_dot_product_attention((query * f(key_scale))[:, None], k, v, enable_gqa=True)
+return out[:, 0] * f(value_scale)
 """),
     "release_window": cells(
         _RELEASE,
@@ -173,6 +197,19 @@ return torch.einsum("ht,thd->hd", s.softmax(-1), v) * key_scale * value_scale
 s = torch.einsum("hd,thd->ht", query, keys) * key_scale
 return torch.einsum("ht,thd->hd", s.softmax(-1), values) * value_scale
 """, "raised"),
+        ("share = len(query) // keys.shape[1]\nh = lambda s: s.half()[:, None] if isinstance(s, torch.Tensor) else s\n"
+         "k = (keys.half() * h(key_scale)).repeat_interleave(share, 1).float()\n"
+         "v = (values.half() * h(value_scale)).repeat_interleave(share, 1).float()" + _SUMS,
+         "every key and value back"),
+        (_OF + """
+out = torch.zeros(len(query), values.shape[-1])
+for h in range(len(query)):
+    k, v = keys[:, h // share].float() * f(key_scale)[h], values[:, h // share].float() * f(value_scale)[h]
+    out[h] = (k @ query[h] * query.shape[-1] ** -0.5).softmax(0) @ v
+return out
+""", "every key and value back"),
+        (_OF + _TWO + _SUMS.replace("-0.5", "-0.5 * key_scale").replace("v)", "v) * value_scale"),
+         "along the last dimension"),
     ),
     "release_window": wrong(
         _RELEASE,
@@ -182,7 +219,7 @@ for i in range(gone):
     pool.release([table[i]])
     table[i] = null_block
 return gone
-""", "release_window: after"),
+""", "nothing is behind the window yet"),
         ("""
 gone = max(0, num_tokens - window + 1) // block_size
 leaving = [b for b in table[:gone] if b != null_block]
@@ -199,6 +236,14 @@ return gone
         ("""
 table[:] = [null_block if (i + 1) * block_size <= num_tokens - window + 1 else b for i, b in enumerate(table)]
 """, "returned None, expected 0"),
+        ("""
+gone = max(0, num_tokens - window + 1) // block_size
+leaving = [b for b in table[:gone] if b]
+pool.share([0] * len(leaving))
+pool.release(leaving)
+table[:gone] = [0] * gone
+return len(leaving)
+""", "Takes block 0 for the null block"),
     ),
     "page_latents": wrong(
         _LATENTS,
@@ -222,5 +267,10 @@ v = rows[:, :d] @ value_up.transpose(1, 2)
 scores = query.transpose(0, 1) @ k.transpose(1, 2) * (query.shape[-1] ** -0.5 if scale is None else scale)
 """ + _HIDE + "return (scores.softmax(-1) @ v).transpose(0, 1)", "Takes a slot for a block"),
         (_WRITE, "returned nothing (None)"),
+        (_WRITE + _ROWS + _HEADS + _HIDE.replace("i + 1:", "i:") + "return (scores.softmax(-1) @ v).transpose(0, 1)",
+         "one token too few"),
+        (_WRITE + _ROWS + _HEADS + _HIDE + "return scores.softmax(-1) @ v", "Gives [heads, new, value_dim]"),
+        (_WRITE + _ROWS + _HEADS.replace("query.shape[-1] **", "rows.shape[-1] **") + _HIDE
+         + "return (scores.softmax(-1) @ v).transpose(0, 1)", "a row of the pool"),
     ),
 }
