@@ -36,7 +36,7 @@ def case_probe(name: str, finished: Any, check: Cases, args: tuple[Any, ...]) ->
             return _judge_raised(check, wanted, refusal, got, error)
         return _judge_value(check, part, wanted, got, tape) or _judge_arguments(finished, args, wanted_args, got_args)
 
-    return Probe(check, call_text(name, finished, args), look, args)
+    return Probe(check, call_text(name, finished, args, below=True), look, args)
 
 
 def _arity(name: str, part: Any, finished: Any, args: tuple[Any, ...]) -> str:

@@ -76,15 +76,18 @@ def parameters(part: Callable[..., Any], count: int) -> list[str]:
     return names[:count] if len(names) >= count else []
 
 
-def call_text(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105) -> str:
-    """`blocks_needed(num_tokens=32, block_size=16)`: a call with the parameter names of `part`, if it has them."""
-    return f"{name}({clip(', '.join(_arguments(name, part, args, width)), max(width - len(name) - 2, 20))})"
+def call_text(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105, below: bool = False) -> str:
+    """`blocks_needed(num_tokens=32, block_size=16)`: a call with the parameter names of `part`, if it has them.
+
+    below: whether `long_arguments` stand below it, so that those need only their names here.
+    """
+    return f"{name}({clip(', '.join(_arguments(name, part, args, width, below)), max(width - len(name) - 2, 20))})"
 
 
 def long_arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int = 105) -> list[str]:
     """`jobs = [...]`, in full and on as many lines as it takes, for each argument that `call_text` only names."""
     names = parameters(part, len(args))
-    left_out = [one for one in _arguments(name, part, args, width) if one in names]
+    left_out = [one for one in _arguments(name, part, args, width, True) if one in names]
     given = dict(zip(names, args, strict=False))
     return [line for one in left_out for line in _in_lines(f"{one} = {show(given[one], _WHOLE)}", width - 1)]
 
@@ -96,7 +99,7 @@ def _in_lines(text: str, width: int) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
-def _arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int) -> list[str]:
+def _arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width: int, below: bool) -> list[str]:
     """The arguments of a call: whole if all fit, else each that is too long by its name alone, or cut if it has none
     or is too much to be shown at all."""
     room = max(width - len(name) - 2, 20)
@@ -108,7 +111,7 @@ def _arguments(name: str, part: Callable[..., Any], args: tuple[Any, ...], width
     full = [f"{one}={text}" for one, text in zip(names, whole, strict=True)]
     if len(", ".join(full)) <= room:
         return full
-    return [one if cut != text and "..." not in text else f"{one}={cut}"
+    return [one if below and cut != text and "..." not in text else f"{one}={cut}"
             for one, cut, text in zip(names, short, whole, strict=True)]
 
 

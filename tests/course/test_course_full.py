@@ -25,14 +25,15 @@ def test_a_call_that_fits_is_shown_whole():
 
 
 def test_an_argument_too_long_for_the_call_is_named_there_and_written_below_in_full():
-    assert call_text("step", step, (JOBS, 20)) == "step(jobs, budget=20)"
+    assert call_text("step", step, (JOBS, 20), below=True) == "step(jobs, budget=20)"
+    assert "jobs=[('ana', " in call_text("step", step, (JOBS, 20)), "where nothing follows, what fits is shown"
     lines = long_arguments("step", step, (JOBS, 20))
     assert " ".join(line.strip() for line in lines) == f"jobs = {JOBS}"
     assert all(len(line) <= 104 and line.endswith((")]", "),")) for line in lines), "no line ends within a job"
 
 
 def test_what_is_too_much_to_show_at_all_is_cut():
-    assert call_text("step", step, (list(range(10_000)), 20)).endswith(", ...], budget=20)")
+    assert call_text("step", step, (list(range(10_000)), 20), below=True).endswith(", ...], budget=20)")
     assert long_arguments("step", step, (list(range(10_000)), 20)) == []
     assert call_text("step", None, (list(range(10_000)), 20)).startswith("step([0, 1")
 

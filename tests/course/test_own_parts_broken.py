@@ -16,8 +16,9 @@ from tests.serve.models import greedy, prompt, tiny
 TRIED = 7  # mistakes of each exercise, spread over its list
 SHOWN = 5  # of them at least so many show in this load, where nothing else is said
 FEWER = {"BlockPool": 3, "write_kv": 3, "paged_attention": 4, "attend_blockwise": 3, "block_hashes": 3, "pick_next": 1,
-         "choose_victim": 3, "recompute_seconds": 2, "swap_seconds": 2}
-"""Some mistakes lie in what an engine never asks of its parts: padding, log-sums, a pool that is misused."""
+         "choose_victim": 3, "recompute_seconds": 2, "swap_seconds": 2, "admit": 4, "schedule_step": 4}
+"""Some mistakes lie in what an engine never asks of its parts: padding, log-sums, a pool that is misused, more who
+decode than the budget has tokens."""
 
 
 def mistakes(name: str) -> list[Mistake]:
