@@ -81,8 +81,6 @@ print(f"after three others: {ask(engine, again)[1]} of {len(again)}")
 # 2. While it is loaded it is **pinned**: it cannot leave. Two loads are two pins.
 # 3. A full tier lets the **least recently used** leave, but never one that is pinned or being stored. If nobody may leave, the new block is not stored: that costs time later, and no wrong answer.
 #
-# (What if the pool reuses a block while it is being stored? Engines did that, and kept one text under another's hash. So its bytes are put aside at once, before any later step.)
-#
 # ★★★ · core · 25 min
 
 # %% id="ex-host-tier"
@@ -122,7 +120,7 @@ class HostTier:
         ### END SOLUTION
 
     def touch(self, key):
-        """A stored block was asked for: now it is the most recently used."""
+        """A stored block was asked for: now it is the most recently used. No other key becomes found by it."""
         ### BEGIN SOLUTION
         self.stored[key] = self.stored.pop(key)
         ### END SOLUTION
@@ -146,6 +144,7 @@ class HostTier:
 # %% id="host-use"
 tier = HostTier(2)
 tier.store_begin("greeting")
+print("(with your class)" if HostTier.__module__ == "__main__" else "(with the finished part, until yours passes)")
 print("while it is being stored, it is found:", "greeting" in tier)
 tier.store_done("greeting")
 tier.store_begin("menu")
@@ -188,9 +187,12 @@ for blocks in (100, 200, 400, 800):
 #
 # On disk, a block is a file. It is written under another name and renamed when it is complete: the same rule, so that even a crash leaves no half block to be found. The file also says which model it is for, and has a **checksum**, since bytes that lie around for weeks may change.
 #
-# **Predict.** Ana's first turn is stored, then the server is restarted. Her second prompt has the tokens that you saw above. How many of them must be computed?
+# **Predict.** Ana's first turn, question and answer, is stored in full blocks of 16 tokens; then the server is restarted. Her second prompt begins with that turn. The next cell says how long both are. How many tokens must be computed?
 
 # %% id="predict-disk"
+asked = engine.submit(chat("979", where))
+engine.run()
+print(f"first turn: {len(chat('979', where)) + len(asked.tokens)} tokens; second prompt: {len(again)} tokens")
 ### BEGIN SOLUTION
 my_computed = 23
 ### END SOLUTION
@@ -220,11 +222,11 @@ files = sorted(Path(folder.name).rglob("*.kv"))
 answer, computed, disk = served(again)
 print(f"{len(files)} files of {files[0].stat().st_size:,} bytes; after a restart {computed} of {len(again)} tokens computed")
 print("the same answer as without a disk:", answer == ask(Engine(model, 24), again)[0])
-why = f"{len(files)} full blocks of {BLOCK_SIZE} were found; what ended in a block that was not full was not stored"
+why = f"all of the prompt but the {len(files)} full blocks that were found, {len(files)} x {BLOCK_SIZE} tokens"
 reveal("10-disk", computed, exact=why)
 
 # %% [markdown] id="disk-flip-intro"
-# Now a single bit changes in each file.
+# Now a single bit changes in each file. Will Ana get nonsense?
 
 # %% id="disk-flip"
 for file in Path(folder.name).rglob("*.kv"):
@@ -233,6 +235,11 @@ for file in Path(folder.name).rglob("*.kv"):
     file.write_bytes(content)
 answer, computed, disk = served(again)
 print(f"{computed} of {len(again)} tokens computed; what the tier says: {disk.error}")
+print("still the same answer:", answer == ask(Engine(model, 24), again)[0])
+print(f"and the next server: {served(again)[1]} of {len(again)}")
+
+# %% [markdown] id="disk-flip-after"
+# A block that is not whole is dropped, computed again, and stored again.
 
 # %% [markdown] id="reload-intro"
 # ## Recompute, reload or keep?
@@ -244,7 +251,7 @@ print(f"{computed} of {len(again)} tokens computed; what the tier says: {disk.er
 # %% id="ex-reload-seconds"
 @exercise
 def reload_seconds(num_blocks, block_bytes, bandwidth, latency=0.0):
-    """Seconds to bring `num_blocks` blocks from a tier: `latency` once, then bytes at `bandwidth` a second. None: 0."""
+    """Seconds to bring `num_blocks` blocks from a tier: `latency` once, then bytes at `bandwidth` a second. No blocks: 0.0"""
     ### BEGIN SOLUTION
     return latency + num_blocks * block_bytes / bandwidth if num_blocks else 0.0
     ### END SOLUTION
@@ -253,9 +260,14 @@ def reload_seconds(num_blocks, block_bytes, bandwidth, latency=0.0):
 # %% [markdown] id="even-intro"
 # Computing grows with the length from the start; loading begins later and grows more slowly, or does not. Where do they meet?
 #
-# **Predict.** The 8B assistant on an A100, with a store in the network: 5 GB a second, 10 ms until the first byte. From how many tokens on is loading no slower than computing?
+# **Predict.** The 8B assistant on an A100, with a store in the network: 5 GB a second, but 10 ms until the first byte. The next cell says what a block takes. From how many tokens on is loading no slower than computing?
 
 # %% id="predict-even"
+from kvlab.serve.costmodel import HARDWARE, LLAMA_8B
+
+block_bytes, size = BLOCK_SIZE * LLAMA_8B.kv_bytes, LLAMA_8B.parameters
+computed_in = 2 * size * BLOCK_SIZE / HARDWARE["A100-80"].flops
+print(f"{BLOCK_SIZE} tokens: computed in {1e3 * computed_in:.2f} ms; loaded in {1e3 * block_bytes / 5e9:.2f} ms, after the 10")
 ### BEGIN SOLUTION
 my_length = 400
 ### END SOLUTION
@@ -268,7 +280,9 @@ predict("10-even", my_length, unit="tokens")
 # %% id="ex-break-even"
 @exercise
 def break_even_tokens(block_size, block_bytes, bandwidth, latency, parameters, flops):
-    """From how many tokens on (whole blocks, at least one) loading is no slower than computing; None if it never is.
+    """From how many tokens on (whole blocks, at least one) loading is no slower than computing.
+
+    Python's None if no length is long enough. A tie is no slower.
 
     Loading: `latency` seconds once, then `block_bytes` a block at `bandwidth` bytes a second. Computing: two operations
     for each of `parameters` and each token, at `flops` a second.
@@ -277,14 +291,13 @@ def break_even_tokens(block_size, block_bytes, bandwidth, latency, parameters, f
     from math import ceil
 
     gain = 2 * parameters * block_size / flops - block_bytes / bandwidth  # seconds, for each block
-    return max(1, ceil(latency / gain)) * block_size if gain > 0 else None
+    if latency <= gain:
+        return block_size
+    return ceil(latency / gain) * block_size if gain > 0 else None
     ### END SOLUTION
 
 
 # %% id="even-use"
-from kvlab.serve.costmodel import HARDWARE, LLAMA_8B
-
-block_bytes, size = BLOCK_SIZE * LLAMA_8B.kv_bytes, LLAMA_8B.parameters
 homes = {"host": (None, 0.01), "SSD": (7, 0.1), "network": (5, 10)}  # GB a second, ms until the first byte
 
 
@@ -301,19 +314,22 @@ def both(gpu, home, tokens=3000):
 for gpu in ("A100-80", "H100"):
     for home in homes:
         length, load, compute = both(HARDWARE[gpu], home)
-        pays = f"from {length} tokens on" if length else "never"
-        print(f"{gpu:8} {home:8} loading pays {pays:19} 3,000 tokens: load {load:3.0f} ms, compute {compute:3.0f} ms")
+        pays = f"pays from {length} tokens on" if length else "never pays"
+        print(f"{gpu:8} {home:8} loading {pays:24} 3,000 tokens: load {load:3.0f} ms, compute {compute:3.0f} ms")
 reveal("10-even", both(HARDWARE["A100-80"], "network")[0])
 
 # %% [markdown] id="even-after"
-# The faster the GPU, the faster a home must be: an H100 computes a block in less time than one SSD brings it. (On paper: no GPU reaches its data sheet, and then loading looks better.)
+# The faster the GPU, the faster a home must be: an H100 computes a block in less time than one SSD brings it. (Data sheets flatter GPUs. A real one computes more slowly, so loading pays earlier than here.)
 #
 # And the third way, to **keep** the blocks where they are? It costs no time at all, but room, all the while:
 
 # %% id="keep"
 from kvlab.memory import CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B
 
-print(f"{KV_TOKENS // 3000} idle chats of 3,000 tokens fill all {KV_TOKENS:,} tokens of the GPU, and nobody is served")
+print(f"{KV_TOKENS // 3000} idle chats of 3,000 tokens fill all {KV_TOKENS:,} tokens of the GPU: no room to serve anybody")
+
+# %% [markdown] id="keep-after"
+# So: keep what is soon needed again while there is room; else reload from the break-even length on; recompute what is shorter.
 
 # %% [markdown] id="virtual-intro"
 # ## Without block tables: addresses are cheap
@@ -393,10 +409,11 @@ print(f"{len(ranges)} ranges of {ranges[0]:,} bytes a token; block: {BLOCK_SIZE 
 first_pages = cache.grow("ana", 1)
 more = next(n for n in range(2, CONTEXT) if cache.grow("ana", n))
 print(f"token 1 maps {first_pages} pages; the next are mapped at token {more:,}")
-reveal("10-first-token", first_pages * page // 2**20)
+why = f"keys and values of 32 layers are {len(ranges)} ranges, and each needs a page of 2 MiB of its own"
+reveal("10-first-token", first_pages * page // 2**20, exact=why)
 
 # %% [markdown] id="virtual-measure"
-# Now the 200 requests of lab 03, each at its final length. There is a way out: put all layers of a token side by side, so that keys and values need one range each, and let each layer look at its **slice**. (Its numbers have gaps then, which most kernels can take.) Or smaller pages, for which vAttention's authors changed the GPU's driver.
+# Now the 200 requests of lab 03, each at its final length. There is a way out: put all layers of a token side by side, so that keys and values need one range each, and let each layer look at its **slice**. (In memory, a layer's tokens then lie apart, with the other layers' bytes between them. Most kernels can take such strides.) Or smaller pages, for which vAttention's authors changed the GPU's driver.
 
 # %% id="virtual-trace"
 from kvlab.memory import lesson_trace, published_table
@@ -434,7 +451,7 @@ try:
     kv.reserve("ana")
     for tokens in (0, 1, 256, 257):
         kv.grow("ana", tokens)
-        print(f"{tokens:3} tokens: {kv.cache.reserved_bytes:,} bytes of addresses, {kv.cache.resident_bytes():7,} of memory")
+        print(f"grow to {tokens:3}: {kv.cache.reserved_bytes:,} bytes of addresses, {kv.cache.resident_bytes():7,} of memory")
     keys, values = (one.transpose(0, 1) for one in kv.tokens("ana", 0))
     # PyTorch's own attention, with the last key in place of a query
     print("attention over them:", tuple(scaled_dot_product_attention(keys[:, -1:], keys, values).shape))
@@ -451,9 +468,9 @@ except UsageError as needs:
 # %% id="ex-shard-heads"
 @exercise
 def shard_heads(heads, kv_heads, ranks):
-    """For each rank a tuple (its query heads, the KV heads that they read, on how many ranks each of those lies).
+    """For each rank a tuple (its query heads, the KV heads that they read, copies: how many ranks hold each of those).
 
-    Both are lists of the whole model's numbers; query head h reads KV head h // (heads // kv_heads). UsageError if
+    The first two are lists of the whole model's numbers; query head h reads KV head h // (heads // kv_heads). UsageError if
     heads do not divide over kv_heads or ranks, or if neither of kv_heads and ranks divides the other.
     """
     ### BEGIN SOLUTION
@@ -470,10 +487,14 @@ def shard_heads(heads, kv_heads, ranks):
 # %% id="heads-use"
 from kvlab.memory import rank_shape
 
+def run(numbers):
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+
+
 for ranks in (1, 2, 8, 16):
     queries, kv_heads, copies = shard_heads(32, 8, ranks)[-1]
     kib = rank_shape(LLAMA_3_8B, ranks).bytes_per_token // 1024
-    print(f"ranks: {ranks:2}, the last has query heads {queries[0]}-{queries[-1]}, KV heads {kv_heads[0]}-{kv_heads[-1]}, "
+    print(f"ranks: {ranks:2}, the last has query heads {run(queries)}, KV head{'s' * (len(kv_heads) > 1)} {run(kv_heads)}, "
           f"{copies} cop{'y' if copies == 1 else 'ies'}; {kib} KiB a token on each, {kib * ranks} on all")
 
 # %% [markdown] id="heads-run"
@@ -484,12 +505,12 @@ for ranks in (1, 2, 8, 16):
 # %% [markdown] id="systems"
 # ## Seven systems, one trace
 #
-# You have built, by now, most of what servers do. Here are seven, each row from its code or documents in the version named. Find for each: where do its blocks come from, how does it share, and who leaves?
+# You have built, by now, most of what servers do. Here are seven, from their code or documents. Which shares nothing between requests, and which never send anybody away? (A *leaf* is a last piece of a tree: nothing hangs on it. `print(facts_table())` shows all questions, and the versions read.)
 
 # %% id="systems-facts"
 from kvlab.serve.systems import SYSTEMS, facts_table, outcome_table, side_by_side
 
-print(facts_table())
+print(facts_table(questions=("unit", "sharing", "preemption")))
 
 # %% [markdown] id="systems-run"
 # Each *policy* also runs: on the course's scheduler, with the same memory, GPU and chats under one system prompt. (So it says nothing about how fast the systems' own code is.)
@@ -502,12 +523,18 @@ systems_side_by_side(side_by_side())
 # %% [markdown] id="systems-after"
 # What made the difference here? Who finds prompts computes less. Who takes room for a whole answer at the start admits few at once. Pages of a thousand tokens leave room for fewer still. And who admits too many sends them away again and again.
 #
-# Your turn: change the number of chats and the token slots. When does it hardly matter which system you take?
+# Your turn. A chat is four requests, each with all that was said before; `slots` are tokens that fit on the GPU. Try a quarter and three times the chats, and four times the slots. When does it hardly matter which system you take?
 
 # %% id="systems-try" tags=["nbval-ignore-output"]
 from kvlab.serve.system_runs import Machine, chat_trace
 
-print(outcome_table(side_by_side(chat_trace(16), Machine(capacity=6144), names=SYSTEMS)))
+num_chats, slots = 16, 6144
+systems = list(SYSTEMS)  # or some of them: ["vLLM", "TGI"]
+
+try:
+    print(outcome_table(side_by_side(chat_trace(num_chats), Machine(capacity=slots), names=systems)))
+except UsageError as refusal:
+    print("With so few slots somebody's longest chat does not fit at all:", refusal)
 
 # %% [markdown] id="hunt"
 # ## Bug hunt: Ana's menu has become her order
@@ -535,7 +562,8 @@ def bring_back(pool, chain):
 
 # %% id="hunt-run"
 chain = ["greeting", "menu", "order", "thanks"]
-pool = Pool({7: "menu", 4: "greeting", 2: None, 5: None})
+pool_before = {7: "menu", 4: "greeting", 2: None, 5: None}
+pool = Pool(pool_before)
 table = bring_back(pool, chain)
 print(f"table {table}, blocks {pool.holds}")
 
@@ -552,7 +580,9 @@ def wrong_places(table, chain, holds):
 
 places = wrong_places(table, chain, pool.holds)
 right = [n for n in range(len(chain)) if pool.holds[table[n]] != chain[n]]
-print("not yet: nothing returned" if places is None else f"wrong at {places}" if places == right else f"not yet: {places}")
+others = wrong_places([2, 1, 1], ["a", "b", "a"], {1: "b", 2: "a"}) == [2] and wrong_places([5], ["a"], {5: "a"}) == []
+print("not yet: nothing returned" if places is None else f"not yet: {places}" if places != right
+      else f"wrong at {places}" if others else f"not yet: {places} is right here, but not for every table")
 
 # %% id="hunt-question"
 ### BEGIN SOLUTION
@@ -574,10 +604,21 @@ def bring_back_safely(pool, chain):
     ### END SOLUTION
 
 
-mended = Pool({7: "menu", 4: "greeting", 2: None, 5: None})
-hers = bring_back_safely(mended, chain)
-good = hers is not None and [mended.holds[block] for block in hers] == chain and not mended.free
-print(f"table {hers}:", "as it should be" if good else "not yet: each block must hold its own text, and have an owner")
+# %% id="hunt-mend-try"
+def judged(holds, texts):
+    """The table that the mended server makes, and what is wrong with it."""
+    pool = Pool(holds)
+    table = bring_back_safely(pool, texts) or []
+    bad = [n for n, text in enumerate(texts) if n >= len(table) or pool.holds.get(table[n]) != text]
+    free = [block for block in table if block in pool.free]
+    lost = [block for block in holds if block not in table and block not in pool.free]
+    wrong = {"no block with its text at places": bad, "in the table and still in free": free, "in no table, not in free": lost}
+    return table, [f"{what}: {which}" for what, which in wrong.items() if which]
+
+
+for holds, texts in (pool_before, chain), ({1: None, 9: "menu", 6: None, 3: "greeting"}, chain[:3]):
+    mended, wrong = judged(holds, texts)
+    print(f"table {mended}:", "not yet. " + "; ".join(wrong) if wrong else "as it should be")
 
 # %% [markdown] id="say"
 # ## Say it out loud
@@ -587,8 +628,8 @@ print(f"table {hers}:", "as it should be" if good else "not yet: each block must
 # %% id="say-it"
 ### BEGIN SOLUTION
 my_words = """Blocks of idle chats go to tiers: host memory, then disk, which survives a restart. One is found only once its
-store is done, pinned while it is loaded, and has a checksum. Loading pays from the break-even length on, if the way of a
-block is shorter than computing it. vAttention reserves addresses and maps pages on demand, so unmodified kernels work;
+store is done, pinned while it is loaded, and has a checksum. Loading pays from the break-even length on, if loading a
+block takes less time than computing it. vAttention reserves addresses and maps pages on demand, so unmodified kernels work;
 its price is the size of a page."""
 ### END SOLUTION
 

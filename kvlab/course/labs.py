@@ -36,20 +36,24 @@ def open_lab(lab: str | int) -> None:
     core = sum(entry.core for entry in entries)
     extra = f" and {len(entries) - core} extra" if core < len(entries) else ""
     say(f"{registry.titled(number)}: {core} exercise{'s' * (core != 1)}{extra}.")
-    say(_how_it_runs(number))
+    kernels = any(hasattr(part, "fn") for part in parts.values())
+    say(_how_it_runs(number, kernels))
     if number > _WITHOUT_TORCH:
         explain_in_notebook()
-    if any(hasattr(part, "fn") for part in parts.values()):
+    if kernels:
         helper = sandbox if mode().name == "gpu" else lowering
         helper.shared().start()  # it takes some seconds to get ready, and the first kernel is some minutes away
 
 
-def _how_it_runs(number: str) -> str:
+def _how_it_runs(number: str, kernels: bool) -> str:
+    """The machine in a sentence or two; of Triton and its limits only in a lab in which kernels are written."""
     if number <= _WITHOUT_TORCH:
         return "Plain Python: it runs the same with and without a GPU."
     if compiled_without_gpu():
         return OUT_OF_ORDER
     how = mode()
+    if not kernels and how.name == "interpreter":
+        return "PyTorch on the CPU: this lab has no kernel to write, and needs no GPU."
     open_ = f" Not checked here: {'; '.join(how.cannot_check)}." if how.cannot_check else ""
     return how.sentence + open_
 

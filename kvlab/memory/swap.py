@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
-from math import ceil
+from math import ceil, isclose
 from typing import NamedTuple, SupportsIndex
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
@@ -67,10 +67,16 @@ def break_even_tokens(
     """The number of tokens, in whole blocks, from which on loading them from a tier is no slower than computing them.
 
     `reload_seconds` of a tier of that bandwidth and latency beside `recompute_seconds`. None if no length is long
-    enough: then a block's way takes longer than its computation, however many come at once.
+    enough: then loading a block takes longer than computing it, or as long and there is a latency to make up. Two times
+    that differ by rounding alone (1 part in 10^12) count as equal: no length could make up for anything with that.
     """
     _positive(bandwidth=bandwidth, flops=flops, weight_bandwidth=weight_bandwidth)
     _positive(block_size=block_size, parameters=parameters)
+    load, compute = block_bytes / bandwidth, 2 * parameters * block_size / flops
+    if isclose(load, compute, rel_tol=1e-12):
+        return None if latency > 0 else block_size
+    if load > compute:
+        return None
 
     def pays(blocks: int) -> bool:
         again = recompute_seconds(blocks * block_size, parameters, flops, weight_bytes, weight_bandwidth)

@@ -111,8 +111,7 @@ def side_by_side(
     """
     chosen = list(names) or list(SYSTEMS)
     for name in chosen:
-        if name not in SYSTEMS:
-            raise UsageError(f"there is no system {name!r} in the table: there are {', '.join(SYSTEMS)}")
+        _known(name)
     trace = chat_trace() if trace is None else trace
     return {name: SYSTEMS[name].run(trace, machine) for name in chosen}
 
@@ -122,14 +121,14 @@ COLUMNS: tuple[tuple[str, Callable[[Outcome], str]], ...] = (
     ("in flight", lambda o: f"{o.running:.1f}"),
     ("at most", lambda o: f"{o.peak}"),
     ("found", lambda o: f"{o.hit_rate:.1%}"),
-    ("left", lambda o: f"{o.preemptions}"),
+    ("preemptions", lambda o: f"{o.preemptions}"),
     ("again", lambda o: f"{o.recomputed:,}"),
     ("holds tokens", lambda o: f"{o.waste.held:.1%}"),
     ("taken, empty", lambda o: f"{o.waste.later + o.waste.internal:.1%}"),
 )
 KEY = (
     "tokens/s: generated. in flight, at most: requests at once. found: prompt tokens that were there already.",
-    "left: requests that had to leave. again: tokens computed again for them. The last two: shares of the memory.",
+    "preemptions: requests that had to leave. again: tokens computed again for them. The last two: of the memory.",
 )
 
 
@@ -142,17 +141,48 @@ def outcome_table(outcomes: Mapping[str, Outcome]) -> str:
     return "\n".join([*rows, "", *KEY])
 
 
-def facts_table(names: Iterable[str] = (), width: int = 100) -> str:
-    """What each system does, question by question, with what was read; `width` columns wide (at least 40)."""
+def facts_table(names: Iterable[str] = (), width: int = 100, questions: Iterable[str] = ()) -> str:
+    """What each system does; `width` columns wide (at least 40).
+
+    Without `questions`, system by system: every answer, how its policy runs here, and what was read. With some of them
+    ("unit", "free list", "sharing", "eviction", "preemption", "tiers"), question by question, a few lines a system. A
+    question or a name that is not in the table: `UsageError`.
+    """
     if width < 40:
         raise UsageError(f"the table needs at least 40 columns, not {width}")
-    shown = [SYSTEMS[name] for name in (list(names) or SYSTEMS)]
-    lines = []
-    for system in shown:
-        lines += [system.name, "-" * len(system.name)]
-        for question, answer in [*system.facts.rows(), ("runs here as", system.runs_as)]:
-            lines += textwrap.wrap(answer, width, initial_indent=f"{question:13} ", subsequent_indent=" " * 14)
-        versions = dict.fromkeys(source.version for source in system.sources)
-        lines += textwrap.wrap(", ".join(versions), width, initial_indent=f"{'read':13} ", subsequent_indent=" " * 14)
-        lines.append("")
-    return "\n".join(lines[:-1])
+    chosen = list(names) or list(SYSTEMS)
+    for name in chosen:
+        _known(name)
+    asked = list(questions)
+    if asked:
+        return _by_question(asked, [SYSTEMS[name] for name in chosen], width)
+    parts = []
+    for system in (SYSTEMS[name] for name in chosen):
+        versions = ", ".join(dict.fromkeys(source.version for source in system.sources))
+        rows = [*system.facts.rows(), ("runs here as", system.runs_as), ("read", versions)]
+        parts.append("\n".join(_titled(system.name, rows, width)))
+    return "\n\n".join(parts)
+
+
+def _by_question(asked: list[str], systems: list[System], width: int) -> str:
+    parts = []
+    for question in asked:
+        there = [key for key, _ in systems[0].facts.rows()]
+        if question not in there:
+            raise UsageError(f"there is no question {question!r} in the table: there are {', '.join(there)}")
+        answers = [(system.name, dict(system.facts.rows())[question]) for system in systems]
+        parts.append("\n".join(_titled(question, answers, width)))
+    return "\n\n".join(parts)
+
+
+def _titled(title: str, rows: list[tuple[str, str]], width: int) -> list[str]:
+    """A title, a line under it, and each row as (what, text) with the text beside."""
+    lines = [title, "-" * len(title)]
+    for what, text in rows:
+        lines += textwrap.wrap(text, width, initial_indent=f"{what:13} ", subsequent_indent=" " * 14)
+    return lines
+
+
+def _known(name: str) -> None:
+    if name not in SYSTEMS:
+        raise UsageError(f"there is no system {name!r} in the table: there are {', '.join(SYSTEMS)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import UsageError
-from kvlab.view.kinds import HATCHES, HELD, LATER, PALETTE, UNUSED, WORDS, counted, percent
+from kvlab.view.kinds import HATCHES, HELD, LATER, PALETTE, UNUSED, counted, percent
 from kvlab.view.picture import Picture, chart
 from kvlab.view.style import INK, figure, key, style
 
@@ -19,6 +19,9 @@ PANELS = (
     ("% of prompt\ntokens found", lambda o: 100 * o.hit_rate, "{:.0f}"),
     ("preemptions\n", lambda o: o.preemptions, "{:,.0f}"),
 )
+
+MEMORY = {HELD: "holds tokens", LATER: "taken, empty: tokens will come", UNUSED: "taken, empty: none will come"}
+"""The words of `kvlab.serve.systems.outcome_table`, whose "taken, empty" is the sum of the last two."""
 
 
 def systems_side_by_side(outcomes: Mapping[str, Outcome] | None = None) -> Picture:
@@ -43,7 +46,7 @@ def systems_side_by_side(outcomes: Mapping[str, Outcome] | None = None) -> Pictu
         _memory(axes[-1], list(outcomes.values()))
         names = list(outcomes)
         axes[0].set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
-        kinds = [(WORDS[kind], PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED)]
+        kinds = [(MEMORY[kind], PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED)]
         key(made, kinds, 3)
     text = "\n".join(_line(name, outcome) for name, outcome in outcomes.items())
     numbers = {

@@ -15,8 +15,8 @@ RIGHT = RIGHT_CLASSES | {
         _RELOAD + "    return 0 if not num_blocks else latency + block_bytes * num_blocks / bandwidth",
     ],
     "break_even_tokens": [
-        "import math\n" + _EVEN + _GAIN + "    if gain <= 0:\n        return None\n"
-        "    return max(1, math.ceil(latency / gain)) * block_size",
+        "import math\n" + _EVEN + _GAIN + "    if latency <= gain:\n        return block_size\n"
+        "    return None if gain <= 0 else math.ceil(latency / gain) * block_size",
         _EVEN + """
     for blocks in range(1, 100_000):
         load = latency + blocks * block_bytes / bandwidth
@@ -26,6 +26,8 @@ RIGHT = RIGHT_CLASSES | {
     return None
 """,
         _EVEN + _GAIN + """
+    if gain == 0 == latency:
+        return block_size
     if gain > 0:
         blocks = int(latency // gain)
         if blocks * gain < latency:
@@ -81,6 +83,18 @@ WRONG = WRONG_CLASSES | {
         (_EVEN + _GAIN + "    return None if gain <= 0 else max(1, int(latency / gain)) * block_size", "Rounds down"),
         ("import math\n" + _EVEN + _GAIN + "    return None if gain <= 0 else math.ceil(latency / gain) * block_size",
          "Gives 0 without a latency"),
+        (_EVEN + _GAIN + "    return None if gain <= 0 else (int(latency / gain) + 1) * block_size", "at a tie"),
+        (_EVEN + "    for n in range(1, 100_000):\n        if latency + n * block_bytes / bandwidth < 2 * parameters"
+         " * n * block_size / flops:\n            return n * block_size", "at a tie"),
+        ("import math\n" + _EVEN + _GAIN + "    if gain < 0:\n        return None\n"
+         "    return max(1, math.ceil(latency / gain)) * block_size", "ZeroDivisionError"),
+        ("import math\n" + _EVEN + _GAIN + "    return None if gain <= 0 else max(1, math.ceil(latency / gain)) * "
+         "block_size", "from one block on without"),
+        (_EVEN + "    for n in range(1, 10_000):\n        if latency + n * block_bytes / bandwidth <= 2 * parameters * "
+         "n * block_size / flops:\n            return n * block_size", "Stops looking too early"),
+        ("import math\n" + _EVEN + _GAIN.replace("gain = ", "gain = -(").rstrip() + ")\n    return None if gain <= 0 "
+         "else max(1, math.ceil(latency / gain)) * block_size", "wrong sign"),
+        (_EVEN + _GAIN + "    return int(latency / gain * block_size)", "returned"),
     ],
     "shard_heads": [
         (_HEADS + """
@@ -104,5 +118,22 @@ WRONG = WRONG_CLASSES | {
              max(1, ranks // kv_heads)) for r in range(ranks)]
 """, "h % kv_heads"),
         (_HEADS + "    return heads // ranks, kv_heads // ranks, 1", "expected"),
+        (_HEADS + """
+    if heads % kv_heads or (kv_heads % ranks and ranks % kv_heads):
+        raise UsageError("kv")
+    each = heads // ranks
+    return [(mine := list(range(r * each, (r + 1) * each)), sorted({h // (heads // kv_heads) for h in mine}),
+             max(1, ranks // kv_heads)) for r in range(ranks)]
+""", "Looks at the KV heads alone"),
+        (_HEADS + """
+    each = heads // ranks
+    return [(mine := list(range(r * each, (r + 1) * each)), {h // (heads // kv_heads) for h in mine},
+             max(1, ranks // kv_heads)) for r in range(ranks)]
+""", "a list of the heads' numbers"),
+        (_HEADS + """
+    each = heads // ranks
+    return [(mine := list(range(r * each, (r + 1) * each)), sorted({h // (heads // kv_heads) for h in mine}),
+             ranks / kv_heads) for r in range(ranks)]
+""", "has copies 0.5, expected 1"),
     ],
 }

@@ -167,7 +167,7 @@ WRONG_CLASSES = {
     "HostTier": [
         (_but(_HOST, "return key in self.done", "return key in self.places"), "store has only begun"),
         (_but(_HOST, "if self.pins.get(other, 0) == 0:", "if True:"), "Lets a pinned block leave"),
-        (_but(_HOST, "self.pins[key] -= 1", "del self.pins[key]"), "Deletes the count at the first unpin"),
+        (_but(_HOST, "self.pins[key] -= 1", "del self.pins[key]"), "Forgets all pins at the first unpin"),
         (_but(_HOST, "            else:\n                return None\n", "            else:\n"
               "                raise UsageError('full')\n"), "Raises when nobody may leave"),
         (_but(_HOST, "        self.order.remove(key)\n        self.order.append(key)\n", "        self.order[0]\n"),
@@ -179,6 +179,23 @@ WRONG_CLASSES = {
         (_but(_HOST, "def __contains__(self, key):", "def contains(self, key):"), "key in tier"),
         (_but(_HOST, "self.order.append(key)\n\n    def touch", "self.order.insert(0, key)\n\n    def touch"),
          "store_begin"),
+        (_but(_HOST, "        if key in self.places:\n            return None\n", "        if key in self.places:\n"
+              "            if key in self.done:\n                self.touch(key)\n            return None\n"),
+         "store_begin of a stored block as a use"),
+        (_but(_HOST, "        self.order.remove(key)\n        self.order.append(key)\n",
+              "        if key in self.order:\n            self.order.remove(key)\n"
+              "        self.done.add(key)\n        self.order.append(key)\n"),
+         "which was never stored"),
+        (_but(_HOST, "        return key in self.done\n", "        if key in self.order:\n            self.touch(key)\n"
+              "        return key in self.done\n"), "is there is no use"),
+        (_but(_HOST, "self.order, self.pins = num_blocks, {}, set(), [], {}",
+              "self.order = num_blocks, {}, set(), []\n    pins = {}"), "pinned in one tier"),
+        (_but(_HOST, "self.pins = num_blocks, {}, set(), [], {}", "self.pins = num_blocks, {}, set(), [], set()",
+              "self.pins.get(other, 0) == 0", "other not in self.pins",
+              "self.pins[key] = self.pins.get(key, 0) + 1", "self.pins.add(key)",
+              "self.pins[key] -= 1", "self.pins.remove(key)"), "count the pins of each block"),
+        (_but(_HOST, "            else:\n                return None\n", "            else:\n"
+              "                raise OutOfPages(1, 0)\n"), "Raises when nobody may leave"),
     ],
     "VirtualCache": [
         (_but(_VIRTUAL, "sum((tokens * width + self.page_bytes - 1) // self.page_bytes for width in self.token_bytes)",
@@ -197,5 +214,11 @@ WRONG_CLASSES = {
         (_but(_LISTS, "zip(need, one[\"pages\"]))", "zip(need, [0] * 9))"), "Maps all its pages anew"),
         (_but(_LISTS, "self.num_free = num_pages", "self.free_pages = num_pages", "self.num_free", "self.free_pages"),
          "num_free"),
+        (_but(_LISTS, "math.ceil(num_tokens * width / self.page_bytes)",
+              "max(1, math.ceil(num_tokens * width / self.page_bytes))"), "no bytes need no page"),
+        (_but(_LISTS, "            raise UsageError(\"too long\")\n", "            one[\"max\"] = num_tokens\n"
+              "            raise UsageError(\"too long\")\n"), "refused call has changed"),
+        (_but(_LISTS, "        self.requests = {}\n", "", "class VirtualCache:\n",
+              "class VirtualCache:\n    requests = {}\n"), "a second, new cache refuses"),
     ],
 }

@@ -229,7 +229,16 @@ def test_the_break_even_of_llama_3_8b_on_an_ssd_follows_from_its_figures() -> No
     found = break_even_tokens(16, 16 * 128 * 1024, 5e9, 10e-3, 8e9, 300e12)
     assert found == 16 * ceil(10 / (0.8533 - 0.4194))
     assert break_even_tokens(16, 16 * 128 * 1024, 2e9, 0, 8e9, 300e12) is None  # 1.05 ms for each block
+    assert break_even_tokens(4, 1, 1, 4.0, 1, 4) == 16  # a tie is no slower
     assert reload_seconds(0, 1e6, 1e9, 1.0) == 0 and reload_seconds(3, 1e6, 1e9, 1.0) == pytest.approx(1.003)
     for wrong in (lambda: reload_seconds(1, 1, 0), lambda: break_even_tokens(0, 1, 1, 0, 1, 1)):
         with pytest.raises(UsageError):
             wrong()
+
+
+def test_a_block_that_gains_nothing_never_makes_up_for_a_latency_however_many_come() -> None:
+    rounded = 2 * 1e9 * 16 / (2097152 / 1e9)  # flops with which both take as long, but for rounding
+    for *block, latency, parameters, flops in ((1, 1, 1, 1.0, 1, 2), (16, 2097152, 1e9, 0.01, 1e9, rounded)):
+        assert break_even_tokens(*block, latency, parameters, flops) is None
+        assert break_even_tokens(*block, 0.0, parameters, flops) == block[0], "as long is no slower"
+    assert break_even_tokens(1, 2, 1, 0.0, 1, 2, weight_bytes=9.0) is None, "only short ones pay"

@@ -212,5 +212,12 @@ def test_the_tables_name_every_system_and_fit_their_width(outcomes):
     facts = facts_table(width=80)
     assert all(name in facts for name in NAMES) and max(map(len, facts.splitlines())) <= 80
     assert facts.count("eviction ") >= 7 and "5.24.0" in facts_table(["Hugging Face"])
+    short = facts_table(width=80, questions=["sharing", "tiers"])
+    assert all(short.count(f"\n{name} ") == 2 for name in NAMES) and "eviction" not in short
+    assert max(map(len, short.splitlines())) <= 80 and "commit" not in short
+    with pytest.raises(UsageError, match="no question 'colour' in the table: there are unit, free list, sharing"):
+        facts_table(questions=["colour"])
+    with pytest.raises(UsageError, match="no system 'Orca' in the table"):
+        facts_table(["Orca"])
     with pytest.raises(UsageError, match="at least 40 columns, not 10"):
         facts_table(width=10)

@@ -10,6 +10,10 @@ from kvlab.course.shorten import show
 from kvlab.errors import UsageError
 from kvlab.memory import shard_heads as finished
 
+_READ = "head h reads KV head h // (heads // kv_heads)"
+_NEXT = {"query heads": "each rank has a run of heads // ranks of them", "KV heads": _READ,
+         "copies": "how many ranks there are for each KV head, at least 1"}
+
 
 def run(part: Any, value: tuple[int, int, int]) -> None:
     """`Wrong` at the first rank that has other lists or another count, or where a refusal is missing."""
@@ -27,12 +31,14 @@ def run(part: Any, value: tuple[int, int, int]) -> None:
                     next="go through range(ranks)")
     for rank, (right, one) in enumerate(zip(expected, got, strict=True)):
         if not isinstance(one, list | tuple) or len(one) != 3:
-            raise Wrong(f"rank {rank} has {show(one, 40)}, expected (its query heads, its KV heads, replicas).",
+            raise Wrong(f"rank {rank} has {show(one, 40)}, expected (its query heads, its KV heads, copies).",
                         next="three things for each rank", alike=show(one, 40))
-        for name, mine, theirs in zip(("query heads", "KV heads", "replicas"), right, one, strict=True):
+        for name, mine, theirs in zip(_NEXT, right, one, strict=True):
             listed = list(theirs) if isinstance(theirs, range | tuple) else theirs
             if isinstance(listed, bool) or type(listed) is not type(mine) or listed != mine:
-                raise Wrong(f"rank {rank} has {name} {show(theirs, 40)}, expected {show(mine, 40)}.")
+                kind = "a list of the heads' numbers" if isinstance(mine, list) else "a whole number, at least 1"
+                raise Wrong(f"rank {rank} has {name} {show(theirs, 40)}, expected {show(mine, 40)}.",
+                            next=_NEXT[name] if type(listed) is type(mine) else kind)
 
 
 def render(value: tuple[int, int, int]) -> list[str]:
@@ -106,13 +112,17 @@ def heads_alone(heads, kv_heads, ranks):
     return drops_the_rest(heads, kv_heads, ranks)
 
 
+def kv_alone(heads, kv_heads, ranks):
+    if heads % kv_heads or (kv_heads % ranks and ranks % kv_heads):
+        raise UsageError("KV heads do not divide")
+    return drops_the_rest(heads, kv_heads, ranks)
+
+
 def refuses_replicas(heads, kv_heads, ranks):
     if kv_heads % ranks:
         raise UsageError("KV heads do not divide")
     return finished(heads, kv_heads, ranks)
 
-
-_READ = "head h reads KV head h // (heads // kv_heads)"
 
 SHARD_HEADS = Exercise(
     name="shard_heads", lab="10", part="kvlab.memory.shard_heads", stars=2, core=False, minutes=12,
@@ -146,6 +156,8 @@ SHARD_HEADS = Exercise(
                 next="raise UsageError if heads % ranks, or if neither of kv_heads and ranks divides the other"),
         Mistake(heads_alone, "Looks at the query heads alone. A KV head could be needed by half a rank.",
                 next="raise UsageError if neither of kv_heads and ranks divides the other"),
+        Mistake(kv_alone, "Looks at the KV heads alone. Query heads that do not divide over the ranks are lost.",
+                next="raise UsageError if heads % ranks"),
         Mistake(refuses_replicas, "Refuses more ranks than KV heads. They can hold copies.",
                 next="kv_heads may also divide ranks"),
     ),

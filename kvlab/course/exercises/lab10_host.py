@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
+from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong, shows
 from kvlab.course.exercises import lab10_host_mistakes as wrong
 from kvlab.course.exercises.scenarios import scenarios
 from kvlab.course.exercises.tier_model import Operation, random_operations, render, run
@@ -28,12 +29,47 @@ def tells(name: str, *stories: Any, invariant: str | None = None, next: str | No
     return scenarios(name, run, render, *stories, invariant=invariant, next=next)
 
 
+def _filled(part: Any, num_blocks: int, keys: str) -> Any:
+    tier = part(num_blocks)
+    for key in keys:
+        tier.store_begin(key)
+        tier.store_done(key)
+    return tier
+
+
 def each_tier_its_own(part: Any) -> None:
-    first = part(2)
-    first.store_begin("a")
-    first.store_done("a")
+    first = _filled(part, 2, "a")
     if "a" in part(2):
         raise Wrong("with block 'a' stored in one tier, a second, new tier finds it too.")
+    if _filled(part, 1, "a").store_begin("b") is None:
+        return  # whatever is wrong there has to do with one tier alone
+    first.pin("a")
+    if _filled(part, 1, "a").store_begin("b") is None:
+        raise Wrong("with block 'a' pinned in one tier, a second, new tier lets its own 'a' leave for nobody.")
+
+
+def asking_is_no_use(part: Any) -> None:
+    untouched, asked = _filled(part, 2, "ab"), _filled(part, 2, "ab")
+    untouched.store_begin("c")
+    if "b" not in untouched or "a" in untouched:
+        return  # the order is wrong without any question
+    lines = ["tier = HostTier(2)", *(f'tier.{call}("{key}")' for key in "ab" for call in ("store_begin", "store_done")),
+             '"a" in tier', 'tier.store_begin("c")', '"b" in tier']
+    with shows(lambda: lines):
+        _ = "a" in asked
+        asked.store_begin("c")
+        if "b" not in asked:
+            raise Wrong("after somebody asked `'a' in tier`, store_begin('c') made 'b' leave, expected 'a': asking "
+                        "whether a block is there is no use.")
+
+
+def touch_stores_nothing(part: Any) -> None:
+    tier = part(2)
+    with shows(lambda: ["tier = HostTier(2)", 'tier.touch("a")', '"a" in tier']):
+        with suppress(Exception):  # a refusal is as good as doing nothing
+            tier.touch("a")
+        if "a" in tier:
+            raise Wrong("after touch('a') it finds 'a', which was never stored.")
 
 
 _DONE = "found from store_done on, not from store_begin on"
@@ -43,15 +79,16 @@ _STORING = "a block that is being stored keeps its place"
 HOST_TIER = Exercise(
     name="HostTier", lab="10", part="kvlab.memory.HostTier", stars=3, core=True, minutes=25,
     checks=(
-        tells("store", story(2, "b:a"), story(2, "b:a d:a"), story(3, "b:a b:b d:b d:a"), invariant="I8", next=_DONE),
+        tells("store", story(2, "b:a"), story(2, "b:a d:a"), story(3, "b:a b:b d:b d:a"), next=_DONE),
         Property("each tier its own", each_tier_its_own, next="create what it keeps in __init__, with self."),
         tells("store once", story(2, "b:a d:a b:a"), story(2, "b:a b:a"), story(1, _stored("a"), "b:a"),
               story(2, _stored("ab"), "b:a"), next="None if it is stored, or being stored"),
+        Property("asking is no use", asking_is_no_use, next="__contains__ changes nothing"),
         tells("least recently used leaves", story(2, _stored("abc")), story(1, _stored("ab")),
               story(2, _stored("ab"), "t:a b:c"), story(3, _stored("abc"), "t:b t:a b:d d:d", _stored("e")),
               story(2, "b:a b:b d:b d:a b:c"), story(3, _stored("ab"), "b:c"), next=_LRU),
         tells("being stored", story(2, "b:a b:b b:c"), story(2, "b:a", _stored("b"), "b:c d:a d:c"),
-              story(1, "b:a b:b d:a b:b"), invariant="I8", next=_STORING),
+              story(1, "b:a b:b d:a b:b"), next=_STORING),
         tells("pin", story(2, _stored("ab"), "p:a p:b"), story(2, _stored("abc"), "p:b p:c"),
               next="return its place"),
         tells("pin refused", story(2, "p:a"), story(2, "b:a p:a"), story(1, _stored("ab"), "p:a"), invariant="I8",
@@ -64,6 +101,9 @@ HOST_TIER = Exercise(
               next="count the pins of each block"),
         tells("pins leave the order", story(2, _stored("ab"), "p:a u:a b:c"), story(3, _stored("abc"), "p:b u:b t:a "
               "b:d"), next="only store_done and touch change the order"),
+        tells("what is known is no use", story(2, _stored("ab"), "b:a b:c"), next="only store_done and touch change "
+              "the order"),
+        Property("touch stores nothing", touch_stores_nothing, invariant="I8", next="touch moves what is stored"),
         Traces("random operations", random_operations, run, render=render, next="run these lines by hand"),
     ),
     mistakes=(
@@ -87,14 +127,16 @@ HOST_TIER = Exercise(
                 next="touch makes it the most recently used"),
         Mistake(wrong.PinIsUse, "Counts a pin as a use. Only store_done and touch change the order here.",
                 next="only store_done and touch change the order"),
+        Mistake(wrong.KnownIsUse, "Counts store_begin of a stored block as a use. It only says that nothing is to do.",
+                next="only store_done and touch change the order"),
         Mistake(wrong.OrderOfBegin, "Counts store_begin as the use. A block is used when its store is done.",
                 next="order by store_done and touch"),
         Mistake(wrong.PinsAreASet,
                 "Forgets all pins at the first unpin. Two loads may have pinned it, and one is still reading.",
                 next="count the pins of each block"),
         Mistake(wrong.PinsDeleted,
-                "Deletes the count at the first unpin. Two loads may have pinned it, and the second has to end too.",
-                next="take one from its count"),
+                "Forgets all pins at the first unpin. Two loads may have pinned it, and the second has to end too.",
+                next="count the pins of each block"),
         Mistake(wrong.UnpinIsNothing, "Never unpins. In the end nobody may leave, and nothing new is stored.",
                 next="take one from its count of pins"),
         Mistake(wrong.StoredAgain, "Stores a block a second time that is stored already. That takes two places.",

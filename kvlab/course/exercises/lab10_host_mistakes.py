@@ -112,6 +112,13 @@ class PinIsUse(Plain):
         return place
 
 
+class KnownIsUse(Plain):
+    def store_begin(self, key):
+        if key in self.stored:
+            self.touch(key)
+        return super().store_begin(key)
+
+
 class OrderOfBegin(Plain):
     def __init__(self, num_blocks):
         super().__init__(num_blocks)

@@ -8,6 +8,7 @@ from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
 from kvlab.course.exercises import lab10_virtual_mistakes as wrong
 from kvlab.course.exercises.scenarios import corners, scenarios
 from kvlab.course.exercises.virtual_model import Operation, Value, random_operations, render, run
+from kvlab.errors import UsageError
 
 
 def reserve(request: str, most: int) -> Operation:
@@ -30,6 +31,14 @@ def tells(name: str, *stories: Value, invariant: str | None = None, next: str | 
     return scenarios(name, run, render, *stories, invariant=invariant, next=next)
 
 
+def each_cache_its_own_requests(part: Any) -> None:
+    part(8, 4, [4]).reserve("z", 8)
+    try:
+        part(8, 4, [4]).reserve("z", 8)
+    except UsageError:
+        raise Wrong("with request 'z' in one cache, a second, new cache refuses addresses to its own 'z'.") from None
+
+
 def each_cache_its_own(part: Any) -> None:
     first = part(8, 4, [4])
     first.reserve("a", 8)
@@ -46,6 +55,7 @@ _NOW = "more pages than it has now: what it needs in all, minus what is mapped"
 VIRTUAL_CACHE = Exercise(
     name="VirtualCache", lab="10", part="kvlab.memory.VirtualCache", stars=2, core=True, minutes=20,
     checks=(
+        Property("own requests", each_cache_its_own_requests, next="create the dictionaries in __init__, with self."),
         tells("addresses cost nothing", story(4, 8, (4,), reserve("a", 100), reserve("b", 100)),
               story(4, 8, (4, 4), reserve("a", 2)), next="reserve maps no page"),
         tells("pages for tokens", story(9, 8, (4,), reserve("a", 20), grow("a", 4)),
@@ -71,6 +81,11 @@ VIRTUAL_CACHE = Exercise(
         tells("beyond the addresses", story(9, 8, (4,), reserve("a", 4), grow("a", 5)),
               story(9, 8, (4,), reserve("a", 4), grow("a", 4)), story(9, 8, (8,), reserve("a", 3), grow("a", 2),
               grow("a", 4), grow("a", 3)), next="compare with max_tokens first"),
+        corners("refused twice", run, render, story(9, 8, (4,), reserve("a", 1), grow("a", 2), grow("a", 2)),
+                story(2, 8, (8,), reserve("a", 9), grow("a", 3), grow("a", 3)), invariant="I13",
+                next="look first, and change afterwards"),
+        corners("no tokens", run, render, story(4, 8, (4, 4), reserve("a", 9), grow("a", 0)),
+                next="no bytes need no page"),
         tells("addresses twice", story(9, 8, (4,), reserve("a", 4), reserve("a", 8)),
               story(9, 8, (4,), reserve("a", 4), grow("a", 3), reserve("a", 4), grow("a", 4)),
               next="UsageError if it has addresses already"),

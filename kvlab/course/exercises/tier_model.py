@@ -9,7 +9,7 @@ from typing import Any
 from kvlab.course.declare import Wrong, shows
 from kvlab.course.exercises.scenarios import is_count, refused
 from kvlab.course.shorten import show
-from kvlab.errors import UsageError
+from kvlab.errors import KVLabError, UsageError
 
 Operation = tuple[str, str]  # (a method's name, a key)
 Value = tuple[int, tuple[Operation, ...]]  # places, operations
@@ -92,10 +92,15 @@ def _step(tier: Any, model: TierModel, operation: Operation) -> None:
 
 def _begin(tier: Any, model: TierModel, key: str, call: str) -> None:
     if not model.begins(key):
-        got = tier.store_begin(key)
+        why = ("it is stored already" if key in model.stored else "it is being stored already"
+               if key in model.storing else "every other block is pinned or being stored")
+        try:
+            got = tier.store_begin(key)
+        except KVLabError as refusal:
+            raise Wrong(f"{call} raised {type(refusal).__name__}, expected None: {why}.",
+                        next="return None; a block that is not stored costs time, and no answer",
+                        alike=(call, "raised")) from None
         if got is not None:
-            why = ("it is stored already" if key in model.stored else "it is being stored already"
-                   if key in model.storing else "every other block is pinned or being stored")
             raise Wrong(f"{call} returned {show(got, 30)}, expected None: {why}.",
                         alike=(call, "a place" if is_count(got) else show(got, 30)))
         return

@@ -63,6 +63,8 @@ def run(part: Any, value: Value) -> None:
         with shows(partial(render, (given, operations[:done]))):
             reason = model.refuses(operation)
             call = _call(operation)
+            if reason and done > 1 and operations[done - 2] == operation:
+                _refuse_again(cache, operation, call)
             (_refuse if reason else _accept)(cache, model, operation, call)
             model.apply(operation)
             _same_free(cache, model, f"after the refused {call}" if reason else f"after {call}")
@@ -83,6 +85,17 @@ def _refuse(cache: Any, model: VirtualModel, operation: Operation, call: str) ->
                     f"needed={needed}, free={free}.",
                     next="swap the two numbers: OutOfPages(needed, free)" if swapped
                     else "needed counts the new pages, free what is free before")
+
+
+def _refuse_again(cache: Any, operation: Operation, call: str) -> None:
+    """The same call right after its refusal: whoever accepts it now has changed something before refusing."""
+    kind, request, number = operation
+    try:
+        got = getattr(cache, kind)(request, number)
+    except Exception:
+        return  # what it says is looked at by `_refuse`
+    raise Wrong(f"{call} was refused, and the same call again returned {show(got, 30)}: the refused call has changed "
+                "what is kept of the request (I13).", next="look first, and change afterwards", alike=(call, "again"))
 
 
 def _accept(cache: Any, model: VirtualModel, operation: Operation, call: str) -> None:

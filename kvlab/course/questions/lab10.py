@@ -47,8 +47,8 @@ SAY_IT: list[SayIt] = [
           rubric=(Point("blocks of idle chats go to the host's memory or to disk", ("host", "disk", "ssd", "tier")),
                   Point("found only once the store is done; pinned while it is loaded",
                         ("store is done", "done storing", "pinned", "pin ")),
-                  Point("loading pays from a length on, if a block's way is shorter than its computation",
-                        ("break-even", "break even", "length on", "faster than comput", "shorter than")),
+                  Point("loading pays from a length on, if loading a block is faster than computing it",
+                        ("break-even", "break even", "length on", "faster than comput", "less time than")),
                   Point("on disk they outlive a restart, with a checksum", ("restart", "checksum", "outlive")),
                   Point("vAttention reserves addresses and maps pages on demand",
                         ("reserves addresses", "reserve addresses", "on demand", "virtual memory")),
@@ -56,8 +56,8 @@ SAY_IT: list[SayIt] = [
                         ("unmodified", "size of a page", "page size", "granularity", "large page"))),
           model="Blocks of idle chats are stored in tiers: the host's memory, and below it a disk, which outlives a "
                 "restart and has a checksum for each block. One is found only when its store is done, and pinned while "
-                "it is loaded. Loading pays from a certain length on, if a block's way takes less time than its "
-                "computation. vAttention has no block tables: it reserves addresses and maps pages on demand, so "
+                "it is loaded. Loading pays from a certain length on, if loading a block takes less time than "
+                "computing it. vAttention has no block tables: it reserves addresses and maps pages on demand, so "
                 "unmodified kernels work, and its price is the size of a page.",
           seconds=40),
 ]
