@@ -95,11 +95,11 @@ def test_a_solution_that_was_filled_in_is_not_called_passed(notebook):
     assert "passed (2 tries)" in str(progress())
 
 
-def test_star_import_gives_the_twelve_names_and_no_module():
+def test_star_import_gives_the_thirteen_names_and_no_module():
     names = {}
     exec("from kvlab.course import *", names)
     assert set(names) - {"__builtins__"} == set(kvlab.course.__all__)
-    assert len(kvlab.course.__all__) == 12 and all(callable(names[name]) for name in kvlab.course.__all__)
+    assert len(kvlab.course.__all__) == 13 and all(callable(names[name]) for name in kvlab.course.__all__)
 
 
 def test_a_lab_that_cannot_be_loaded_does_not_stop_another(monkeypatch, notebook):
