@@ -36,7 +36,7 @@ def run(part: Any, value: tuple[int, int, int]) -> None:
         for name, mine, theirs in zip(_NEXT, right, one, strict=True):
             listed = list(theirs) if isinstance(theirs, range | tuple) else theirs
             if isinstance(listed, bool) or type(listed) is not type(mine) or listed != mine:
-                kind = "make it a list of the heads' numbers" if isinstance(mine, list) else "make it an int, at least 1"
+                kind = "make it a list of the heads' numbers" if isinstance(mine, list) else "make it a whole number"
                 raise Wrong(f"rank {rank} has {name} {show(theirs, 40)}, expected {show(mine, 40)}.",
                             next=_NEXT[name] if type(listed) is type(mine) else kind)
 
