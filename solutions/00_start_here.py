@@ -15,11 +15,6 @@ from kvlab.course import *  # exercise, hint, help_me, solution, glossary, progr
 
 open_lab("00")
 
-# %% [markdown] id="modes"
-# The lines above say what this lab needs and how it runs on this machine. Without a GPU every exercise of the course still works and is still
-# checked: labs 00 to 03 are plain Python, lab 04 runs on the processor, and the GPU programs of lab 05 run there too, slowly but exactly. With a GPU
-# the same cells show real timings as well.
-
 # %% [markdown] id="story"
 # ## A server is full, and most of its memory is empty
 #
@@ -64,7 +59,7 @@ print(f"{blocks.fit} / {full.fit} = {blocks.fit / full.fit:.1f} times as many co
 #
 # Every exercise is one cell. Replace the `...`, run the cell, and read the verdict below it.
 #
-# Blocks come whole: a conversation of 20 tokens needs room for 32 when a block holds 16. Write the rule.
+# Room for one token is called a **slot**. Blocks come whole: a conversation of 20 tokens takes 32 slots when a block holds 16. Write the rule.
 #
 # ★☆☆ · core · 3 min
 
@@ -104,6 +99,13 @@ for tokens in (0, 1, 16, 17, 20):
 
 # %% id="stuck-hint" tags=["nbval-ignore-output"]
 hint("round_up_to_block")
+
+# %% [markdown] id="modes"
+# ## No GPU is needed
+#
+# The first cell of each lab says what the lab needs and how it runs on this machine. Without a GPU every exercise of the course still works and is still
+# checked: labs 00 to 03 are plain Python, the later labs run on the processor, and so do the GPU programs of lab 05, slowly but exactly. With a GPU
+# the same cells show real timings as well.
 
 # %% [markdown] id="doctor"
 # If something seems to be wrong with the machine and not with your code, this says what is installed and what works. It is also the

@@ -155,7 +155,7 @@ answer_histograms({"simulated": lesson_trace(), "courier": courier_trace()})
 #
 # To write one token, the GPU reads every weight once, and every key and value of the conversation once. Little is computed with them: a handful of operations
 # for each number read. So the time of a step is the time to *read*. If sixteen conversations take the step together, the weights are read
-# once for all of them, and each conversation adds only its own keys and values.
+# once for all of them, and each conversation adds only its own keys and values. Writing token by token like this is called *decoding*.
 #
 # Write the time of one step: everything that must be read, over the rate at which the memory can deliver it. The rate is in bytes per second.
 #

@@ -20,7 +20,7 @@ open_lab("02")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 00 and 01, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
+# From lab 01, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -38,18 +38,22 @@ recall("02-smaller", smaller)
 #
 # The attention code of the first LLM servers took the keys of a conversation as one tensor, and a tensor lies in one piece. It cannot grow where
 # something else begins. So the server sets aside one piece for each conversation, when it starts, as long as it may ever become. What comes in? The course
-# measures everything on the same 200 conversations of the assistant:
+# measures everything on the same 200 conversations of the assistant, whose answers lab 01 drew. In numbers:
 
 # %% id="lengths"
+from statistics import median
+
 from kvlab.memory import CONTEXT, KV_TOKENS, MAX_ANSWER, lesson_trace
 from kvlab.models import courier_trace
-from kvlab.view import answer_histograms
 
 trace = lesson_trace()
-answer_histograms({"simulated": trace, "courier": courier_trace()})
+for name, requests in (("simulated", trace), ("courier", courier_trace())):
+    prompts, answers = [r.prompt for r in requests], [r.answer for r in requests]
+    print(f"{len(answers):3} {name}: prompts of {min(prompts):,} to {max(prompts):,} tokens; "
+          f"half of the answers have at most {median(answers):.0f}, the longest has {max(answers):,}")
 
 # %% [markdown] id="lengths-after"
-# Every prompt is known when it arrives. The answers are not, be they simulated or written by a model. Of the simulated ones, half have at most 168 tokens, and the longest has 2,048.
+# Every prompt is known when it arrives. No answer is, be it simulated or written by a model.
 #
 # ## Four ways to promise
 #

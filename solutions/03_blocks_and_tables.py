@@ -40,7 +40,7 @@ recall("03-memory-wall", memory_wall)
 # blame: pieces of different sizes, and a promise for the whole conversation. Operating systems had the same trouble with programs, and gave up both habits:
 # cut the memory into equal **blocks**, and hand out the next one only when it is needed. Here a block holds the keys and values of 16 tokens.
 #
-# How many blocks do `num_tokens` tokens need? (Invariant **I3**: never more and never fewer than this.)
+# How many blocks do `num_tokens` tokens need? (Never more and never fewer than this: that is **I3**, one of the course's *invariants*, numbered sentences that must hold at every moment.)
 #
 # ★☆☆ · core · 5 min
 
@@ -275,7 +275,7 @@ for row in published_table(courier_trace(), KV_TOKENS):
     print(f"{row.policy:16} {row.share_held:6.1%} in use, {row.fit:5,} fit")
 
 # %% [markdown] id="published-after"
-# And the paper's bars, as in lab 02: a smaller memory of 15,700 slots, and every moment counts, not only final lengths. So fewer requests run. The share that holds tokens
+# And the paper's bars: three you know from lab 02, the fourth is new. Here is a smaller memory of 15,700 slots, and every moment counts, not only final lengths. So fewer requests run. The share that holds tokens
 # is what to compare: 20.4, 26.8 and 38.2 % in the paper's contiguous servers, 96.3 % in its paged one. Ours come close; the paper's exact lengths were never published.
 
 # %% id="figure-bars"

@@ -24,7 +24,7 @@ seed = torch.Generator().manual_seed(4)
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 01 to 03, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
+# From labs 01 and 03, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # 05 · Paged attention in Triton
 #
-# *Ninety minutes. Needs PyTorch and Triton; no GPU needed.*
+# *Two hours. Needs PyTorch and Triton; no GPU needed.*
 
 # %% [markdown] id="able"
 # ## What you will be able to do

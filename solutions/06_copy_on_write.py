@@ -128,7 +128,7 @@ for slot, copy in (plans[0], plans[8], plans[9]):
 reveal("06-copies", sum(copy is not None for _, copy in plans), exact="the last owner needs no copy")
 
 # %% [markdown] id="first-tokens-after"
-# The last draft is the old block's only owner by then, and writes in place. (When a GPU makes all copies of a step at once, it reads every source before it writes a target: a block may be both, as `62` is in `(62, 63)` and `(70, 62)`.)
+# The last draft is the old block's only owner by then, and writes in place. (When a GPU makes all copies of a step at once, it reads every source before it writes a target: a block may be both, as `62` would be in `(62, 63)` and `(70, 62)`.)
 
 # %% [markdown] id="predict-blocks"
 # **Predict.** Now each draft writes the rest of its 200 tokens. Without sharing that took 750 blocks. How many are in use at the end?

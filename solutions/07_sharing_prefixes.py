@@ -21,7 +21,7 @@ open_lab("07")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 03, 04 and 06, without looking. Run the cell, then put a letter in quotes in place of each `...`.
+# From labs 01, 03 and 06, without looking. Run the cell, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -312,7 +312,7 @@ for name, trace in traces.items():
     print(f"{name:17}", "none {:4.0f}, hash {:4.0f}, tree {:4.0f}, tree over tokens {:5.0f} microseconds".format(*spent))
 
 # %% [markdown] id="cost-after"
-# A GPU needs tens of milliseconds to compute a thousand tokens of an 8B model, so asking is cheap even where nothing is shared. Bookkeeping for each single token is dear: servers' trees are mostly cut at blocks too.
+# A GPU needs tens of milliseconds to compute a thousand tokens of an 8B model, so asking is cheap even where nothing is shared. Bookkeeping for each single token is dear, so a tree may also be cut at blocks.
 #
 # And if memory is short? The chats again, in smaller pools:
 

@@ -165,6 +165,8 @@ my_swap = 5
 predict("08-swap", my_swap, unit="times")
 
 # %% [markdown] id="recompute-intro"
+# First, the time to run a victim's tokens again.
+#
 # ★☆☆ · core · 6 min
 
 # %% id="ex-recompute-seconds"
@@ -252,7 +254,7 @@ print(f"on the host {away}, copies {out}\nback again  {back}, copies {home}")
 # %% [markdown] id="measure"
 # ## Measure: what is paging worth?
 #
-# No GPU of that size is here, so we simulate: *the engine's own scheduler* on the engine's own memory, with steps that take as long as the data sheet allows.
+# You may have no GPU of that size, so we simulate: *the engine's own scheduler* on the engine's own memory, with steps that take as long as the data sheet allows.
 #
 # **Predict.** On an A100, 3,000 requests of the lesson's lengths wait for the 8B assistant. How many times the tokens a second does paging reach, compared with reserving the full context for each?
 

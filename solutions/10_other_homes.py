@@ -75,7 +75,7 @@ print(f"after three others: {ask(engine, again)[1]} of {len(again)}")
 # %% [markdown] id="host-intro"
 # ## A second home
 #
-# The host has more memory than the GPU, and a disk more again. So whatever is published in the pool is also stored in a **tier** below it, found there by the same hash. Its free places, its index and its eviction are like a pool's. What is new: a store or a load takes a while, and others go on meanwhile. Three rules make that safe:
+# The host has more memory than the GPU, and a disk more again. So each full block that gets its hash is also stored in a **tier** below it, found there by the same hash. Its free places, its index and its eviction are like a pool's. What is new: a store or a load takes a while, and others go on meanwhile. Three rules make that safe:
 #
 # 1. A block is found only when its store is **done** (**I8**), not when it begins.
 # 2. While it is loaded it is **pinned**: it cannot leave. Two loads are two pins.
@@ -275,6 +275,8 @@ my_length = 400
 predict("10-even", my_length, unit="tokens")
 
 # %% [markdown] id="even-task"
+# Write the rule, for any home and any GPU.
+#
 # ★★☆ · core · 10 min
 
 # %% id="ex-break-even"
