@@ -59,7 +59,7 @@ print(f"{blocks.fit} / {full.fit} = {blocks.fit / full.fit:.1f} times as many co
 #
 # Every exercise is one cell. Replace the `...`, run the cell, and read the verdict below it.
 #
-# Room for one token is called a **slot**. Blocks come whole: a conversation of 20 tokens takes 32 slots when a block holds 16. Write the rule.
+# Room for one token is called a *slot*. Blocks come whole: a conversation of 20 tokens takes 32 slots when a block holds 16. Write the rule.
 #
 # ★☆☆ · core · 3 min
 

@@ -40,7 +40,7 @@ recall("03-memory-wall", memory_wall)
 # blame: pieces of different sizes, and a promise for the whole conversation. Operating systems had the same trouble with programs, and gave up both habits:
 # cut the memory into equal **blocks**, and hand out the next one only when it is needed. Here a block holds the keys and values of 16 tokens.
 #
-# How many blocks do `num_tokens` tokens need? (Never more and never fewer than this: that is **I3**, one of the course's *invariants*, numbered sentences that must hold at every moment.)
+# How many blocks do `num_tokens` tokens need? (Never more and never fewer than this: that is **I3**, one of the course's *invariants*, numbered sentences that must hold after every operation.)
 #
 # ★☆☆ · core · 5 min
 
