@@ -90,11 +90,11 @@ def test_importing_kvlab_and_its_memory_side_loads_nothing_heavy() -> None:
 
 
 def test_importing_the_memory_side_is_quick(capsys: pytest.CaptureFixture[str]) -> None:
-    code = "import time; a = time.perf_counter(); import kvlab, kvlab.memory; print(time.perf_counter() - a)"
+    code = "import time; a = time.process_time(); import kvlab, kvlab.memory; print(time.process_time() - a)"
     seconds = min(float(python(code)) for _ in range(3))
     with capsys.disabled():
         print(f"\nimport kvlab and kvlab.memory: {seconds:.2f} s (0.3 s wanted)", end=" ")
-    assert seconds < 1.0  # 0.3 s on an idle machine; the bound leaves room for a busy one
+    assert seconds < 1.0  # of processor time, which waits for nobody; 0.3 s are wanted
 
 
 def test_the_course_and_the_command_need_the_base_dependencies_alone() -> None:
