@@ -250,13 +250,17 @@ class HostTier(TierPlaces):
         super().__init__(num_blocks, policy, at_least=at_least)
         self.buffer: np.ndarray | None = None
         """`[num_blocks, block_bytes]` uint8; None before `open`. Another may be set before that, such as pinned one."""
+        self._opened = False
 
     def open(self, layout: BlockLayout) -> None:
-        """Make room for blocks of `layout`. A tier that holds blocks of another engine is refused with `UsageError`."""
-        if self._stored or self._storing:
+        """Make room for blocks of `layout`. Another engine's tier is refused with `UsageError`, even while it is empty:
+        keys are made of tokens alone, so each would find the other's blocks.
+        """
+        if self._opened or self._stored or self._storing:
             raise UsageError("this host tier serves another engine: its blocks mean something else there")
         if self.buffer is None or self.buffer.shape != (self.num_blocks, layout.block_bytes):
             self.buffer = np.empty((self.num_blocks, layout.block_bytes), dtype=np.uint8)
+        self._opened = True
 
     def write(self, key: Hashable, place: int, data: np.ndarray) -> None:
         """Copy a block's bytes, `[block_bytes]` uint8, to its place."""
@@ -272,7 +276,7 @@ class HostTier(TierPlaces):
     def close(self) -> None:
         """Forget all blocks and give the memory back. Another engine may open it then."""
         self.forget_all()
-        self.buffer = None
+        self.buffer, self._opened = None, False
 
     @property
     def _rows(self) -> np.ndarray:

@@ -99,6 +99,18 @@ def test_a_call_that_makes_no_sense_is_refused_and_changes_nothing(wrong) -> Non
     assert snapshot(tier) == before
 
 
+def test_a_tier_is_one_engines_from_open_to_close_also_while_it_is_empty() -> None:
+    tier = HostTier(2)
+    tier.open(LAYOUT)
+    before = snapshot(tier)
+    for layout in (LAYOUT, LAYOUT._replace(model="other"), LAYOUT._replace(block_bytes=8)):
+        with pytest.raises(UsageError, match="another engine"):
+            tier.open(layout)
+        assert snapshot(tier) == before
+    tier.close()
+    tier.open(LAYOUT)
+
+
 @pytest.mark.parametrize("wrong", [lambda: HostTier(0), lambda: HostTier(2, "best")])
 def test_a_tier_that_cannot_be_is_refused(wrong) -> None:
     with pytest.raises(UsageError):
