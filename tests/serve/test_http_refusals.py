@@ -206,6 +206,24 @@ def test_a_connection_that_says_nothing_or_half_a_line_is_closed(server: Running
         assert b"HTTP" not in rest(connection)
 
 
+def test_a_body_that_nobody_reads_holds_a_connection_no_longer_than_a_slow_head(server: Running) -> None:
+    with connect(server) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        assert b"200 OK" in connection.recv(65536)
+        connection.settimeout(0.1)
+        for _ in range(200):  # a byte at a time, so that it is never idle
+            try:
+                connection.sendall(b"x")
+                if not connection.recv(65536):
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("it was never closed")
+
+
 def test_garbage_is_told_that_it_is_no_http(server: Running) -> None:
     for garbage in (b"\x16\x03\x01\x02\x00\x01\xfc\x03\x03\r\n\r\n", b"hello\r\n\r\n", b"GET\x00 / HTTP/1.1\r\n\r\n"):
         with connect(server) as connection:

@@ -24,7 +24,8 @@ class Connection(H11Protocol):
     """HTTP/1.1 on one connection.
 
     One more than `max_connections` is answered with 503 and closed; one that takes longer than `header_seconds` to send
-    a request's first lines is closed; one that leaves what it is sent unread for `send_seconds` is cut off.
+    a request's first lines, or the rest of a body that was not waited for, is closed; one that leaves what it is sent
+    unread for `send_seconds` is cut off.
     """
 
     settings = Settings()
@@ -70,8 +71,12 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _watch(self) -> None:
-        """A connection that has said nothing yet, or only half of its first lines, is given so much time."""
-        if self.conn.their_state is not h11.IDLE:
+        """A connection that has said nothing yet, or only half of its first lines, is given so much time.
+
+        So is one that goes on with a body after it was answered: each byte would hold its place for longer.
+        """
+        answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        if self.conn.their_state is not h11.IDLE and not answered:
             self._cancel("_slow")
         elif self._slow is None and self.settings.header_seconds:
             self._slow = self.loop.call_later(self.settings.header_seconds, self.transport.close)
