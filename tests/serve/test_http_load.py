@@ -16,6 +16,7 @@ from openai import APIError, AsyncOpenAI, InternalServerError, OpenAI, RateLimit
 
 from kvlab.serve import Sampling
 from kvlab.serve.http import Running, Settings
+from kvlab.serve.http.gate import Gate
 from tests.serve.serving import (
     QUESTIONS,
     alone,
@@ -191,6 +192,35 @@ def test_who_waits_before_the_gate_and_goes_away_leaves_no_place_behind() -> Non
         until(lambda: not server.service.gate._before)
         stream.close()
         first.join()
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_who_goes_away_while_it_is_let_in_is_not_served_and_others_get_its_place(turns: int) -> None:
+    async def gone_meanwhile() -> None:
+        gate, there = Gate(1, max_wait=30), asyncio.Event()
+
+        async def client() -> None:
+            since = await gate.enter(1)
+            try:
+                await there.wait()
+            finally:
+                gate.leave(1, since)
+
+        since = await gate.enter(1)
+        leaver, other = asyncio.create_task(client()), asyncio.create_task(client())
+        await asyncio.sleep(0)
+        gate.leave(1, since)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        leaver.cancel()
+        done, _ = await asyncio.wait([leaver], timeout=1)
+        assert done and leaver.cancelled() and gate.waiting == 1
+        gate.check()
+        there.set()
+        await other
+        assert gate.waiting == 0
+
+    asyncio.run(gone_meanwhile())
 
 
 def fail_at(engine: object, times: int, error: Exception) -> None:

@@ -54,10 +54,9 @@ class Gate:
         place = seats, asyncio.get_running_loop().create_future()
         self._before.append(place)
         try:
-            await asyncio.wait_for(asyncio.shield(place[1]), self.max_wait)
-        except TimeoutError:
+            await asyncio.wait([place[1]], timeout=self.max_wait)  # `wait_for` may swallow a cancellation
             if not place[1].done():
-                raise self._full() from None
+                raise self._full()
         except asyncio.CancelledError:
             if place[1].done():  # it was let in while its client went away
                 self.waiting -= seats
