@@ -104,13 +104,13 @@ class DiskTier(TierPlaces):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _only_one(folder)
+            self.folder = folder
             found = sorted(self._scan(folder))
+            for _, key in found[: max(0, len(found) - self.num_blocks)]:
+                self.erase(key, 0)
         except OSError as error:
             self.close()
             raise UsageError(f"a disk tier cannot use {self.path}: {error}") from None
-        self.folder = folder
-        for _, key in found[: max(0, len(found) - self.num_blocks)]:
-            self.erase(key, 0)
         for _, key in found[-self.num_blocks :]:
             self.store_begin(key)
             self.store_done(key)

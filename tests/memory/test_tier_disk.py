@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -192,6 +192,24 @@ def test_a_path_that_cannot_be_a_folder_is_refused_when_the_tier_is_opened(tmp_p
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot use"):
         opened(tmp_path / "file")
+
+
+class Undeletable(DiskTier):
+    """A folder from which nothing can be removed, as when others own it."""
+
+    def erase(self, key: Hashable, place: int) -> None:
+        raise PermissionError(13, "Permission denied")
+
+
+def test_a_folder_from_which_nothing_can_be_removed_is_refused_and_left_to_others(tmp_path) -> None:
+    tier = opened(tmp_path)
+    put(tier, *KEYS[:3])
+    tier.close()
+    refused = Undeletable(tmp_path, 2)
+    with pytest.raises(UsageError, match="cannot use.*Permission denied"):
+        refused.open(LAYOUT)
+    assert refused.folder is None and not len(refused)
+    assert len(opened(tmp_path)) == 3  # nobody holds the lock
 
 
 def test_keys_and_bytes_that_do_not_fit_are_refused(tmp_path) -> None:
