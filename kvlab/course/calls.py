@@ -99,31 +99,33 @@ def _odd_result(part: Any, wanted: Any, got: Any, tape: Tape) -> tuple[str, str]
         if tape.text.strip():
             printed = f"printed {clip(tape.text, 40)} and returned nothing (None)"
             return f"{printed}, expected it to return {show(wanted)}.", "return the value; print only shows it"
-        if _means_none(part):
+        said = _says_none(part)
+        if any(said) and not all(said):  # then it may be what was meant
             return f"returned None, expected {show(wanted)}.", ""
-        return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?", "end with return"
+        next = "end with return" if all(said) else "return a value on every way out"
+        return f"returned nothing (None), expected {show(wanted)}; is a `return` missing?", next
     if got is NotImplemented or got is Ellipsis:
         return (f"returned {show(got)}, which stands for something still to be written, expected {show(wanted)}.",
                 "put the result in its place")
     return "", ""
 
 
-def _means_none(part: Any) -> bool:
-    """Whether a function that returns values says `None` in a `return` too: then it may be what was meant."""
+def _says_none(part: Any) -> list[bool]:
+    """For each `return` of a function, whether it gives `None`, or nothing; [] if its source is not known."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
     except (OSError, TypeError, SyntaxError):
-        return False
-    values = [branch for node in ast.walk(tree) if isinstance(node, ast.Return) for branch in _branches(node.value)]
-    said = [isinstance(value, ast.Constant) and value.value is None for value in values]
-    return any(said) and not all(said)
+        return []
+    values = [branch for node in ast.walk(tree) if isinstance(node, ast.Return)
+              for branch in _branches(node.value or ast.Constant(None))]
+    return [isinstance(value, ast.Constant) and value.value is None for value in values]
 
 
-def _branches(value: ast.expr | None) -> list[ast.expr]:
+def _branches(value: ast.expr) -> list[ast.expr]:
     """What a `return` may give: both sides of `a if b else c`."""
     if isinstance(value, ast.IfExp):
         return [*_branches(value.body), *_branches(value.orelse)]
-    return [] if value is None else [value]
+    return [value]
 
 
 def _in_place_of_generator(wanted: Any) -> str:

@@ -38,7 +38,14 @@ def predict(key: str, guess: Any = ..., unit: str = "") -> None:
         return
     record = earlier | {"guess": guessed, "unit": unit, "at": state.now()}
     session().progress.change(lambda all_: all_["predictions"].__setitem__(str(key), record))
-    say(f"Your prediction: {shown(guessed, unit)}.{_not_asked(str(key))}")
+    say(f"Your prediction: {shown(guessed, unit)}.{_share(guessed, unit)}{_not_asked(str(key))}")
+
+
+def _share(guess: float, unit: str) -> str:
+    """A word on a share, such as 0.6, that was given where the number is in percent."""
+    if unit.strip() != "%" or not 0 < guess < 1:
+        return ""
+    return f" That is less than 1 in 100; if you meant a share of {guess:g}, put {shown(100 * guess)}."
 
 
 def _not_asked(key: str) -> str:

@@ -50,7 +50,8 @@ def answered(prompt: SayIt, text: str, ticks: Any = None) -> str:
     """Records an answer; returns the rubric with ticks and the model answer, as text."""
     made = ticked(prompt, text) if ticks is None else _corrected(prompt, ticks)
     record(prompt, text, made)
-    call = f'say_it("{prompt.lab}", my_words, ticks=[1, 3])'
+    variable = prompt.lab.partition("-")[2].replace("-", "_") or "my_words"  # as the cells of the labs name them
+    call = f'say_it("{prompt.lab}", {variable}, ticks=[1, 3])'
     lines = [f"Did you say this? The ticks are guessed from key words; {call} sets them right."]
     for number, point in enumerate(prompt.rubric, 1):
         lines += wrapped(f"{'✓' if number in made else '○'} {number}. {point.text}", 3, "  ", "       ")

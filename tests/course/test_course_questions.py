@@ -39,6 +39,14 @@ def test_a_prediction_is_scored_by_its_ratio(notebook):
     assert (kept["guess"], kept["actual"], kept["unit"]) == (30, 40, "GiB")
 
 
+def test_a_share_where_percent_are_asked_for_is_written_down_with_a_word(notebook):
+    said = notebook.run("predict('97-x', 0.6, unit='%')")
+    assert said == "Your prediction: 0.6 %. That is less than 1 in 100; if you meant a share of 0.6, put 60."
+    assert session().progress.read()["predictions"]["97-x"]["guess"] == 0.6
+    for guess, unit in ((0, "%"), (1, "%"), (60, "%"), (-0.5, "%"), (0.6, "GiB")):
+        assert "share" not in notebook.run(f"predict('97-x', {guess}, unit='{unit}')")
+
+
 def test_a_prediction_can_change_until_the_answer_is_shown(notebook):
     notebook.run("predict('97-x', 30)\npredict('97-x', 35)\nreveal('97-x', 40)")
     said = notebook.run("predict('97-x', 40)")

@@ -175,6 +175,22 @@ def test_the_table_is_the_same_as_text_and_html_every_time() -> None:
     assert "BlockPool" in text and "hands out every block" in html
 
 
+def test_a_part_of_an_unknown_name_is_refused_and_the_nearest_is_named(notebook: Notebook) -> None:
+    with pytest.raises(UsageError, match="'slot_maping' is no part of an engine. Did you mean slot_mapping"):
+        Engine.from_my_parts(tiny("llama"), 8, 4, **mine(slot_maping=len))
+    with pytest.raises(UsageError, match="'zzz' is no part of an engine. They are BlockPool, "):
+        my_parts({"zzz": len}, saved=False)
+    assert my_parts(notebook.names | {"slot_maping": len, "blocks": 3}, saved=False) == {}  # names of a notebook
+
+
+def test_a_part_that_was_never_called_says_so_in_the_table() -> None:
+    engine = Engine.from_my_parts(tiny("llama"), 64, 4, **mine(choose_victim=lambda running, needing: 0))
+    engine.submit(prompt(8), 2)
+    engine.run()
+    shown = {row.part: row.called for row in engine.parts.rows}
+    assert shown["choose_victim"] == "never" and shown["slot_mapping"] == "" and "never" in engine.parts._repr_html_()
+
+
 def test_every_part_is_an_exercise_of_the_course() -> None:
     assert all(registry.find(name) is not None for name in ROLES)
     assert not {"paged_waste", "kv_bytes_per_token"} & ROLES.keys()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvlab.course import predict, progress, recall, reveal, say_it, take_home
+from kvlab.course import notebooks, predict, progress, recall, reveal, say_it, take_home
 from kvlab.course.questions import SAY_IT
 from kvlab.course.session import session
 
@@ -28,6 +28,13 @@ def test_words_predictions_and_measurements_are_on_it(capsys):
     assert "| 11 gain | 3 times | 2 times | off by 1 |" in text and "padding" not in text
     assert "| paged over reserved | 2.125 |" in text and "| at once | 8 and 32 |" in text
     assert "1 of 1 recall questions right" in text
+
+
+def test_the_advice_on_ticks_names_the_variable_of_the_labs_cell(capsys):
+    for lab, variable in (("11", "my_words"), ("11-no-block", "no_block"), ("11-outputs", "outputs")):
+        say_it(lab, "Somebody waits.")
+        assert f'say_it("{lab}", {variable}, ticks=[1, 3])' in capsys.readouterr().out
+        assert f"{variable} = " in "\n".join(notebooks.cells("labs", "11"))
 
 
 def test_what_a_learner_wrote_stays_text():

@@ -10,7 +10,8 @@ _LOOP = "import json\ntexts = {}\nfor line in stream.split('\\n'):\n"
 _LOOP += "    if line.startswith('data: ') and 'data: [DONE]' != line:\n"
 _LOOP += "        for c in json.loads(line[6:])['choices']:\n            texts.setdefault(c['index'], '')\n"
 _ADD = "            {add}\nreturn texts"
-_EVENTS = "import json\nout = {}\nfor event in stream.split('\\n\\n'):\n    for line in event.splitlines():\n"
+_TEXT = _ADD.format(add="texts[c['index']] += c['delta'].get('content') or ''")
+_EVENTS = "import json\nout = {}\nfor event in stream.split('\\n\\n'):\n    for line in event.split('\\n'):\n"
 _EVENTS += "        if not line.startswith('data:'):\n            continue\n        data = line[5:].strip()\n"
 _EVENTS += "        if data == '[DONE]':\n            return out\n        for c in json.loads(data)['choices']:\n"
 _EVENTS += "            text = c['delta'].get('content')\n            if text is not None:\n"
@@ -28,7 +29,7 @@ RIGHT = {
         _STREAM,
         _LOOP + _ADD.format(add="texts[c['index']] += c['delta'].get('content') or ''"),
         _EVENTS,
-        "import json\nfrom collections import defaultdict\ntexts = defaultdict(str)\nfor line in stream.splitlines():\n"
+        "import json\nfrom collections import defaultdict\ntexts = defaultdict(str)\nfor line in stream.split('\\n'):\n"
         "    if line[:6] == 'data: ' and line[6] == '{':\n        for c in json.loads(line[6:])['choices']:\n"
         "            texts[c['index']] += c['delta'].get('content', '')\nreturn dict(texts)",
     ),
@@ -42,6 +43,8 @@ WRONG = {
         (_EMPTY + "return len(batch) * (max(p for p, a in batch) + max(a for p, a in batch))", "last token"),
         (_EMPTY + "return len(batch) * max(p for p, a in batch) + sum(a - 1 for p, a in batch)",
          "Lets each row stop"),
+        (_EMPTY + "return 8 * (max(p for p, a in batch) + max(a for p, a in batch) - 1)", "Counts eight rows"),
+        (_EMPTY + "return len(batch) * (max(batch)[0] + max(batch)[1] - 1)", "which is one pair"),
         ("len(batch) * (max(p for p, a in batch) + max(a for p, a in batch) - 1)", "ValueError"),
         (_EMPTY + "return max(p for p, a in batch) + max(a for p, a in batch) - 1", "Counts one row"),
     ),
@@ -57,5 +60,11 @@ WRONG = {
         (_EVENTS.replace("\nreturn out", "\nprint(out)"),
          "print only shows it"),
         ("import json\nreturn json.loads(stream)", "JSONDecodeError"),
+        (_LOOP.replace("'data: [DONE]' != line", "'[DONE]' not in line") + _TEXT, "Passes over every line"),
+        (_LOOP.replace("line.startswith('data: ')", "'data: ' in line").replace("'data: [DONE]' !=", "'DONE' not in")
+         + _TEXT, "Looks for the markers anywhere"),
+        (_LOOP.replace("['choices']", "['choices'][:1]") + _TEXT, "the first choice of a chunk alone"),
+        (_LOOP.replace("stream.split('\\n')", "stream.splitlines()") + _TEXT, "Cuts with splitlines()"),
+        (_LOOP.replace("stream.split('\\n')", "stream.split('\\n\\n')") + _TEXT, "Cuts at blank lines"),
     ),
 }

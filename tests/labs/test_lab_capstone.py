@@ -44,7 +44,7 @@ def lab(path: Path, **parts: str) -> tuple[Notebook, dict[str, str]]:
 def assert_everybody_was_served(said: dict[str, str]) -> None:
     assert SAID in said["own-run"] and said["own-broken"].endswith(SAID) and "(I4)" in said["own-broken"]
     assert said["crowd-run"].startswith("32 answers, all as one by one: True")
-    assert said["gone-run"] == "0 running; blocks free: 256 of 256"
+    assert said["gone-run"] == "0 running, 1 aborted; blocks free: 256 of 256"
     assert said["server-stop"] == "stopped; 256 blocks free, and every invariant holds"
 
 
@@ -61,6 +61,29 @@ def test_with_all_done_the_learners_parts_serve(progress: Path) -> None:
     called = {row.part for row in parts.rows if row.whose == "yours" and row.calls}
     assert {"BlockPool", "append_with_cow", "slot_mapping", "paged_attention", "schedule_step", "longest_hit"} <= called
     assert parts.faults == [] and "✗" not in said["own-run"] + said["crowd-run"]
+
+
+EXCEPT = ("blocks = pool.take(1)\n    try:\n        for word in words:\n            send(word)\n"
+          "    except Exception:\n        pool.release(blocks)\n        raise\n    pool.release(blocks)")
+
+
+@pytest.mark.parametrize(("body", "first", "last"), [
+    ("...", "○ answer_safely: nothing is written yet", "○ answer_safely: nothing is written yet"),
+    (EXCEPT, "✓ stays", "✗ the stop button: 1 words heard, KeyboardInterrupt reached the caller, 1 blocks gone; "
+                        "expected 1, KeyboardInterrupt, 0"),
+    (EXCEPT.replace("Exception:", "BaseException:"), "✓ stays", "✓ the stop button"),
+    ("answer_one(pool, words, send)", "✓ stays", "✗ the stop button: 1 words heard, KeyboardInterrupt reached the "
+                                                "caller, 1 blocks gone; expected 1, KeyboardInterrupt, 0"),
+])
+def test_the_bug_hunt_judges_every_way_out(body: str, first: str, last: str) -> None:
+    notebook = Notebook()
+    notebook.run("from kvlab.memory import BlockPool")
+    lab = {cell.id: cell.source for cell in cells(committed("labs", LAB), "code")}
+    notebook.run(lab["hunt-code"])
+    notebook.run(f"def answer_safely(pool, words, send):\n    {body}")
+    notebook.run(lab["hunt-judge"])
+    said = notebook.run(lab["hunt-cases"]).splitlines()
+    assert (said[0], said[-1]) == (first, last)
 
 
 def test_with_one_wrong_it_is_named_and_everybody_is_served(progress: Path) -> None:

@@ -20,7 +20,7 @@ def _event(data):
 
 def _pieces(stream):
     """(index, content or None, whether it ended) of each choice of each chunk, as the right code finds them."""
-    for line in stream.splitlines():
+    for line in stream.split("\n"):
         data = line.removeprefix(PREFIX)
         if data not in (line, END):
             for choice in json.loads(data)["choices"]:
@@ -36,7 +36,7 @@ def _joined(pieces, change=str):
 
 def done_is_parsed(stream):
     texts = {}
-    for line in stream.splitlines():
+    for line in stream.split("\n"):
         if line.startswith(PREFIX):
             for choice in json.loads(line.removeprefix(PREFIX))["choices"]:
                 texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
@@ -45,7 +45,7 @@ def done_is_parsed(stream):
 
 def every_line_is_data(stream):
     texts = {}
-    for line in stream.splitlines():
+    for line in stream.split("\n"):
         data = line.removeprefix(PREFIX)
         if data and data != END:
             for choice in json.loads(data)["choices"]:
@@ -55,7 +55,7 @@ def every_line_is_data(stream):
 
 def content_is_always_there(stream):
     texts = {}
-    for line in stream.splitlines():
+    for line in stream.split("\n"):
         data = line.removeprefix(PREFIX)
         if data not in (line, END):
             for choice in json.loads(data)["choices"]:
@@ -118,11 +118,49 @@ def text_alone(stream):
 
 def marker_taken_out_everywhere(stream):
     texts = {}
-    for data in stream.replace(PREFIX, "").splitlines():
+    for data in stream.replace(PREFIX, "").split("\n"):
         if data.startswith("{"):
             for choice in json.loads(data)["choices"]:
                 texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
     return texts
+
+
+def _read(stream, is_data, choices=lambda found: found, lines=lambda stream: stream.split("\n")):
+    """The right code but for which lines are data, which choices of a chunk count, and where the stream is cut."""
+    texts = {}
+    for line in lines(stream):
+        if is_data(line):
+            for choice in choices(json.loads(line[line.index(PREFIX) + len(PREFIX):])["choices"]):
+                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return texts
+
+
+def _is_chunk(line):
+    return line.startswith(PREFIX) and line != PREFIX + END
+
+
+def end_marker_anywhere(stream):
+    return _read(stream, lambda line: line.startswith(PREFIX) and END not in line)
+
+
+def marker_anywhere(stream):
+    return _read(stream, lambda line: PREFIX in line and line != PREFIX + END)
+
+
+def both_markers_anywhere(stream):
+    return _read(stream, lambda line: PREFIX in line and END not in line)
+
+
+def first_choice_alone(stream):
+    return _read(stream, _is_chunk, choices=lambda found: found[:1])
+
+
+def cut_by_splitlines(stream):
+    return _read(stream, _is_chunk, lines=str.splitlines)
+
+
+def cut_at_blank_lines(stream):
+    return _read(stream, _is_chunk, lines=lambda stream: stream.split("\n\n"))
 
 
 _HI = _chunk(0, "Hi")
@@ -130,7 +168,11 @@ _WHOLE = _chunk(0, "Rosa") + _chunk(0, " is") + _chunk(0, " on the way.")
 _END = _chunk(0, None, finish_reason="stop")
 _TWO = _chunk(0, "Yes") + _chunk(1, "No") + _chunk(1, ", never") + _chunk(0, ", today")
 _USAGE = _event({"choices": [], "usage": {"completion_tokens": 3}})
+_BOTH = _event({"choices": [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]})
+_SEPARATOR = _event(json.dumps({"choices": [{"index": 0, "delta": {"content": "a\u2028b"}}]}, ensure_ascii=False))
 _APPEND = "append each content to the text of its choice"
+
+_CUT = "split(\"\\n\") cuts at the ends of lines alone"
 
 STREAM_TEXTS = Exercise(
     name="stream_texts", lab="11", part="kvlab.serve.events.stream_texts", stars=2, core=True, minutes=12,
@@ -138,13 +180,20 @@ STREAM_TEXTS = Exercise(
         Cases("pieces of one answer", (_HI,), (_WHOLE,), (_chunk(0, "a ") + _chunk(0, " b"),), next=_APPEND),
         Cases("several answers at once", (_TWO,), (_chunk(1, "b") + _chunk(0, "a") + _chunk(1, "c"),),
               next="each chunk names its choice by index"),
-        Cases("a chunk without text", (_HI + _END,), (_chunk(0, "") + _HI,), (_HI + _USAGE,),
-              (_chunk(0, "A") + _END + _chunk(1, "B"),), next="a delta may have no content, a chunk no choice"),
+        Cases("a chunk without text", (_HI + _END,), (_chunk(0, "") + _HI,),
+              (_chunk(0, "A") + _END + _chunk(1, "B"),), next="a delta may have no content"),
+        Cases("a chunk with more choices than one, or none", (_BOTH,), (_HI + _USAGE,),
+              next="go through all the choices of a chunk"),
         Cases("the end", (_HI + _event(END),), (_WHOLE + _END + _event(END),), next=f"{END} is no JSON"),
+        Cases("a comment right before the data", (": ping\n" + _HI,), next="look at every single line"),
         Cases("other lines", (": still there\n\n" + _HI,), ("\n" + _HI + "\n: ping\n" + _END,),
-              ("event: message\n" + _HI,), next=f"only lines that begin with {PREFIX!r} count"),
+              ("event: message\n" + _HI,), (": data: none\n\n" + _HI,),
+              next=f"only lines that begin with {PREFIX!r} count"),
         Cases("text that looks like a stream", (_chunk(0, "data: x") + _chunk(0, "\n: y\n\n"),),
               next="take the marker off the beginning of a line alone"),
+        Cases("text that looks like the end", (_chunk(0, f"a {END} b") + _HI,),
+              next=f"the end is a line of which all the data is {END}"),
+        Cases("a line separator, U+2028, in a text", (_SEPARATOR,), next=_CUT),
     ),
     mistakes=(
         Mistake(done_is_parsed, f"Reads {END} as JSON. It only says that nothing more will come.",
@@ -169,6 +218,18 @@ STREAM_TEXTS = Exercise(
                 next="{index: text}"),
         Mistake(marker_taken_out_everywhere, "Takes the marker out everywhere. An answer may contain those letters.",
                 next="take it off the beginning of a line alone"),
+        Mistake(end_marker_anywhere, f"Passes over every line with {END} in it. An answer may contain those letters.",
+                next=f"the end is a line of which all the data is {END}"),
+        Mistake(marker_anywhere, "Looks for the marker anywhere in a line. A comment may contain those letters.",
+                next=f"only lines that begin with {PREFIX!r} count"),
+        Mistake(both_markers_anywhere, "Looks for the markers anywhere in a line. Comments and answers may contain "
+                "those letters.", next="compare the beginning of a line, and all that is behind it"),
+        Mistake(first_choice_alone, "Reads the first choice of a chunk alone. A chunk may bring several.",
+                next="go through all the choices of a chunk"),
+        Mistake(cut_at_blank_lines, "Cuts at blank lines, so a comment or a field right before the data hides it.",
+                next="look at every single line"),
+        Mistake(cut_by_splitlines, "Cuts with splitlines(), which cuts at more than the ends of lines: also at U+2028, "
+                "which may stand in a text.", next=_CUT),
     ),
     hints=(
         "Look at the raw stream again. Which lines carry text, and which field says to whose answer it belongs?",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kvlab.course import registry
 from kvlab.course.myparts.kit import Kit, Row
 from kvlab.course.myparts.load import is_finished, is_part
 from kvlab.course.myparts.parts import Fault, Parts
@@ -27,8 +28,9 @@ _GPU_ONLY = "yours runs where a GPU is, or with kernels=True"
 def my_parts(mine: Mapping[str, Any] | None = None, saved: bool = True) -> dict[str, Any]:
     """The learner's parts by exercise: objects and sources of `mine`, and sources from the progress file behind them.
 
-    mine: a notebook's `globals()`, or any table of functions, classes, kernels and sources; names that are no part of
-    an engine, and finished parts, are passed over. saved: whether passed exercises are read from the progress file.
+    mine: a table of functions, classes, kernels and sources; a name that is no exercise is refused with `UsageError`.
+    Or a notebook's `globals()`. Other exercises, other names of a notebook and finished parts are passed over.
+    saved: whether passed exercises are read from the progress file.
     """
     found: dict[str, Any] = {}
     if saved:
@@ -36,10 +38,19 @@ def my_parts(mine: Mapping[str, Any] | None = None, saved: bool = True) -> dict[
             source = record.get("passed_source")
             if name in ROLES and isinstance(source, str) and source:
                 found[name] = source
+    if mine and "__name__" not in mine:
+        _refuse_unknown([name for name in mine if name not in ROLES and registry.find(name) is None])
     for name, part in (mine or {}).items():
         if name in ROLES and (isinstance(part, str) or is_part(part) and not is_finished(name, part)):
             found[name] = part
     return found
+
+
+def _refuse_unknown(names: list[str]) -> None:
+    """A misspelt part would be passed over in silence, and the finished one would run."""
+    if names:
+        near = registry.suggestion(str(names[0]), ROLES) or f" They are {', '.join(ROLES)}."
+        raise UsageError(f"{names[0]!r:.60} is no part of an engine.{near}")
 
 
 def engine_from_my_parts(model: Any, num_blocks: int, block_size: int = 16, *, mine: Mapping[str, Any] | None = None,

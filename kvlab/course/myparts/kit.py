@@ -33,6 +33,11 @@ class Row(NamedTuple):
     calls: int
     used: str
 
+    @property
+    def called(self) -> str:
+        """How often it was called, as it is shown: "never" for a learner's part; finished ones are not counted."""
+        return str(self.calls) if self.calls else "never" if self.whose.startswith("yours") else ""
+
 
 class Kit:
     """Supplies a `kvlab.serve.supervised.SupervisedEngine`, whose `parts` it is. Shown, it is a table.
@@ -63,14 +68,15 @@ class Kit:
         return [Row(name, self._whose(name), self._parts.calls[name], role.used) for name, role in ROLES.items()]
 
     def __repr__(self) -> str:
-        rows = [_HEAD, *[(row.part, row.whose, str(row.calls or ""), row.used) for row in self.rows]]
+        rows = [_HEAD, *[(row.part, row.whose, row.called, row.used) for row in self.rows]]
         widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
-        body = "".join("<tr>" + "".join(f"<td>{escape(str(cell or ''))}</td>" for cell in row) + "</tr>"
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>"
+                                        for cell in (row.part, row.whose, row.called, row.used)) + "</tr>"
                        for row in self.rows)
         return f"<table><caption>Whose parts run</caption><tr>{head}</tr>{body}</table>"
 

@@ -32,7 +32,7 @@ RECALL: list[Recall] = [
                     "c": "Clients that go away take more blocks than others."},
            answer="b",
            why="Whoever takes a block must give it back on every way out: at the end, when the client is gone, when "
-               "anything fails. In Python that is what finally is for.",
+               "anything fails.",
            reasons={"a": "It gives back the very block that it took, when it gets there.",
                     "c": "Each takes one. Count those that come back."}),
 ]
