@@ -87,6 +87,16 @@ def test_the_wrong_number_of_arguments_is_said_before_any_call(notebook, head):
     assert said.splitlines()[0] == f"✗ blocks_up takes ({head}), but is called as blocks_up(num_tokens, block_size)."
 
 
+@pytest.mark.parametrize(("empty", "next"), [
+    ("if n > 99: return 1", "return a value on every way out"), ("n = n + b", "end with return"),
+    ("if n < 99: return\n    return 1", None),
+])
+def test_what_returns_nothing_is_told_where_a_return_is_missing(notebook, empty, next):
+    said = notebook.exercise(f"def blocks_up(n, b):\n    {empty}")
+    assert ("is a `return` missing?" in said) == (next is not None) and "None" in said
+    assert next is None or f"Next: {next}." in said
+
+
 def test_a_changed_argument_is_named(notebook):
     said = notebook.exercise("""
         def halves(numbers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -79,6 +80,13 @@ def test_a_batch_of_nobody_is_refused():
                    lambda: static_seconds(make_trace("one", [3], [3]), 0, step_cost())):
         with pytest.raises(UsageError, match="at least 1 request, not 0"):
             served()
+
+
+def test_only_ends_of_lines_cut_a_stream():
+    text = "a\u2028b\u2029c\x85d"
+    event = "data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}, ensure_ascii=False)
+    for end in ("\n", "\r\n", "\r"):
+        assert stream_texts(f": ping{end}{event}{end}{end}data: [DONE]{end}") == {0: text}
 
 
 def test_a_stream_is_read_whatever_else_is_in_it():
