@@ -163,6 +163,8 @@ def test_the_official_client_hears_of_a_wrong_key() -> None:
 def test_what_is_not_there_and_what_is_not_done_with_it(server: Running) -> None:
     status, answer, _ = post(server, "/v1/embeddings", b"{}", **BEARER)
     assert status == 404 and "POST /v1/embeddings: Not Found." == answer["error"]["message"]
+    status, _, headers = post(server, "/v1/completions/", b"{}", **BEARER)
+    assert status == 404 and "location" not in headers  # a redirect would lead where the client's Host header says
     status, answer, headers = post(server, "/v1/models", b"{}", **BEARER)
     assert status == 405 and headers["allow"]
     status, answer, _ = post(server, COMPLETIONS, b"{}", **BEARER, Content_Type="text/plain")

@@ -141,12 +141,14 @@ def application(service: Service) -> Starlette:
         Route("/health", service.health),
         Route("/metrics", service.metrics),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Door, settings=service.settings, counts=service.counts)],
         exception_handlers={Refusal: _refusal, HTTPException: _no_route, Exception: _ours},
     )
+    app.router.redirect_slashes = False  # to an address made of the client's own Host header
+    return app
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
