@@ -14,6 +14,7 @@ import httpx
 import pytest
 from openai import APIError, AsyncOpenAI, InternalServerError, OpenAI, RateLimitError
 
+from kvlab.errors import InvariantBroken
 from kvlab.serve import Sampling
 from kvlab.serve.http import Running, Settings
 from kvlab.serve.http.gate import Gate
@@ -274,6 +275,17 @@ def test_a_broken_invariant_is_not_served_on() -> None:
             client(server).completions.create(model="courier", prompt="Where is", temperature=0)
         assert httpx.get(f"{server.url}/health").status_code == 503
         pool.release([lost])
+
+
+def test_an_invariant_that_breaks_when_a_request_begins_is_no_fault_of_the_request() -> None:
+    def broken(*_: object, **__: object) -> object:
+        raise InvariantBroken("I7", "a prompt was found whole")
+
+    with courier_server() as server:
+        server.service.engine.submit = broken
+        with pytest.raises(InternalServerError, match="InvariantBroken"):
+            client(server).completions.create(model="courier", prompt="Where is", temperature=0)
+        assert httpx.get(f"{server.url}/health").status_code == 503
 
 
 @pytest.mark.parametrize(("drain", "whole"), [(30.0, True), (0.0, False)])

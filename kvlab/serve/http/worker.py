@@ -131,6 +131,8 @@ class Worker:
         try:
             for ask in ticket.asks:
                 ticket.answers += self._submit(ticket, ask, len(ticket.answers))
+        except InvariantBroken:  # no fault of the request, and nothing to be served on
+            raise
         except KVLabError as error:
             self._refuse(ticket, Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:]}."))
         except Exception as error:
