@@ -151,5 +151,5 @@ def test_f43_triton_is_declared_for_linux_only_and_left_to_torch() -> None:
 @pytest.mark.skipif("CI" not in os.environ, reason="only CI installs exactly what the constraints say")
 def test_f43_what_ci_runs_on_is_what_the_constraints_say() -> None:
     known = pins()
-    for name in sorted({requirement.name for requirement in declared()} - {"starlette", "uvicorn"}):
+    for name in sorted({requirement.name for requirement in declared()} - {"cuda-python"}):  # that is for GPUs alone
         assert importlib.metadata.version(name).split("+")[0] == version(known[name]), name
