@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import torch
 from transformers import AutoTokenizer
 
 from kvlab.models import courier_path
@@ -21,7 +22,7 @@ from kvlab.models.training.howto import HOWTO
 from kvlab.models.training.long import GROWING
 from kvlab.models.training.measure import claims, facts_right, sentences, shape, well_formed
 from kvlab.models.training.orders import draw_order
-from kvlab.models.training.recipe import Recipe
+from kvlab.models.training.recipe import STAGES, Recipe
 from kvlab.models.training.tokenizer import learn, wrapped
 from kvlab.models.training.train import train
 from kvlab.models.training.unseen import FORTY, needed
@@ -168,3 +169,11 @@ def test_shapes_forget_names_and_numbers():
     assert shape("You ordered 2 x Naan, 1 x Dal and 3 x Samosa.") == "You ordered # x DISH."
     parts = ["Here:", "- 1 x Dal", "1. Open the order.", "Tap it."]
     assert sentences("Here:\n- 1 x Dal\n1. Open the order. Tap it.") == parts
+
+
+def test_training_leaves_torch_as_it_was(tmp_path: Path) -> None:
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    with pytest.raises((OSError, ValueError)):  # there is no tokenizer in that folder
+        train(STAGES[0], tmp_path)
+    assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == before
+    assert torch.tensor(1e-40) * 1 != 0  # a denormal is still a number

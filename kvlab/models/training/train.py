@@ -6,6 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -71,9 +72,26 @@ def _begin(recipe: Recipe, folder: Path, go_on: bool) -> tuple[LlamaForCausalLM,
 
 def train(recipe: Recipe, folder: Path, go_on: bool = False, report_every: int = 400) -> LlamaForCausalLM:
     """Run one stage with the tokenizer in `folder`, from its weights if `go_on`; save there at the end and before."""
+    with _reproducible():
+        return _trained(recipe, folder, go_on, report_every)
+
+
+@contextmanager
+def _reproducible() -> Iterator[None]:
+    """One thread and one order of sums, so that a seed gives the same weights; all put back afterwards."""
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.set_flush_denormal(True)  # projections that start at zero make tiny numbers, which are slow
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.use_deterministic_algorithms(deterministic)
+        torch.set_num_threads(threads)
+
+
+def _trained(recipe: Recipe, folder: Path, go_on: bool, report_every: int) -> LlamaForCausalLM:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     model, earlier = _begin(recipe, folder, go_on)
     body = torch.compile(model.model, dynamic=True) if recipe.compile else None
