@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from kvlab.course import verdict
 from kvlab.course.declare import Exercise
-from kvlab.course.interpreter import Window
 from kvlab.course.launches import Launches, tensor_of
 from kvlab.course.portable import portable
 from kvlab.course.sandbox import Helper, NoHelper
@@ -80,15 +79,17 @@ class Compiler:
 
 
 def _described(value: Any) -> Any:
-    tensor = value.tensor if isinstance(value, Window) else tensor_of(value)
+    tensor = tensor_of(value)
     return Tensor(str(tensor.dtype).removeprefix("torch.")) if hasattr(tensor, "data_ptr") else value
 
 
 def lowered(entry: Exercise, part: Any, found: Verdict, compiler: Compiler | None = None) -> Verdict:
     """`found`, or for a kernel that passed and does not compile a verdict that says which line is the reason."""
+    if found.status != PASSED:
+        return found
     launch = next((check.build(value) for check in entry.checks if isinstance(check, Launches)
                    for value in check.examples), None)
-    if found.status != PASSED or launch is None:
+    if launch is None:
         return found
     said = (compiler or shared()).complaint(part, launch.arguments)
     if not said:

@@ -47,11 +47,12 @@ def _watch(notebook: int) -> None:
 
 
 def _warm(device: str) -> None:
-    import torch
     import triton  # noqa: F401
 
-    if device == "compiler":
+    if device == "compiler":  # which needs no tensor, and so none of torch's seconds and megabytes
         return
+    import torch
+
     torch.zeros(1, device=device)
     if device == "cuda":
         torch.cuda.synchronize()

@@ -15,7 +15,6 @@ _HOMES = {
     "courier_chats": "chats",
     "measure_reload": "breakeven",
     "measured_break_even": "breakeven",
-    "serve_chats": "chats",
     "NeverFits": "admission",
     "GenerateCache": "hf_cache",
     "Generation": "request",

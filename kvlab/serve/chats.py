@@ -81,15 +81,11 @@ def courier_chats(users: int = 6, turns: int = 3) -> list[Chat]:
     return [Chat(EXAMPLE_ORDER.replace("979", str(200 + 17 * user)), QUESTIONS[:turns]) for user in range(users)]
 
 
-def serve_chats(engine: Engine, tokenizer: Any, chats: Sequence[Chat], max_new_tokens: int = MOST) -> list[Turn]:
+def _turns(engine: Engine, tokenizer: Any, chats: Sequence[Chat], most: int) -> Iterator[Turn]:
     """Every user's first question, then every user's second, and so on; each turn is served before the next comes.
 
     A prompt is the whole chat: the tokens of the turn before, its answer as it was generated, and the new question.
     """
-    return list(_turns(engine, tokenizer, chats, max_new_tokens))
-
-
-def _turns(engine: Engine, tokenizer: Any, chats: Sequence[Chat], most: int) -> Iterator[Turn]:
     said: list[list[dict[str, str]]] = [[{"role": "system", "content": chat.system}] for chat in chats]
     for number in range(max((len(chat.questions) for chat in chats), default=0)):
         for user, chat in enumerate(chats):

@@ -25,8 +25,8 @@ def _rows(pool, table, length):
     return pool[torch.tensor(table)].reshape(-1, pool.shape[-1])[:length]
 
 
-def _attend(query, rows, key_up, value_up, scale=None, kept=None, rope=True, masked=True, ahead=0, values=None):
-    kept = key_up.shape[2] if kept is None else kept
+def _attend(query, rows, key_up, value_up, scale=None, rope=True, masked=True, ahead=0, values=None):
+    kept = key_up.shape[2]
     latent, rotary = rows[:, :kept], rows[:, kept:]
     scores = torch.einsum("nhk,hkc,tc->hnt", query[..., : key_up.shape[1]], key_up, latent)
     if rope:
