@@ -25,16 +25,15 @@ def run(work: Work, seconds: float) -> Ending:
     # to: CUDA maps far more than it uses.
     limit = contextlib.nullcontext() if has_gpu() else memlimit.limited(4 * MEMORY)
     with limit, work.setting():
-        thread.start()
         try:
+            thread.start()  # inside: an interrupt may come while it waits for the thread to begin
             how = _watch(thread, seconds)
+            report = work.late(sys._current_frames().get(thread.ident or 0)) if how == "late" else ending.report
         except KeyboardInterrupt:
-            how = "interrupted"
-        if not how:
-            return ending
-        report = work.late(sys._current_frames().get(thread.ident or 0)) if how == "late" else ending.report
-        _stop(thread)
-    return Ending(how, report)
+            how, report = "interrupted", ending.report
+        finally:
+            _stop(thread)
+    return Ending(how, report) if how else ending
 
 
 def _body(work: Work, ending: Ending) -> None:
@@ -66,15 +65,19 @@ def _watch(thread: threading.Thread, seconds: float) -> str:
 
 def _stop(thread: threading.Thread) -> None:
     """Throws `Stop` into the thread again and again: a bare `except: pass` catches one, and then meets the next."""
+    if not thread.is_alive():
+        return
     deadline = time.monotonic() + _PATIENCE
-    with _hectic():
-        while thread.is_alive() and time.monotonic() < deadline:
-            _throw(thread)
-            time.sleep(0)
-        thread.join(0.1)
-    if thread.is_alive():
-        # Left alone it would take half of the processor from every later cell, for as long as the notebook is open.
-        threading.Thread(target=_hunt, args=(thread,), daemon=True, name="kvlab hunt").start()
+    try:
+        with _hectic():
+            while thread.is_alive() and time.monotonic() < deadline:
+                _throw(thread)
+                time.sleep(0)
+            thread.join(0.1)
+    finally:  # also when the user interrupts a second time
+        if thread.is_alive():
+            # Left alone it would take half of the processor from every later cell, as long as the notebook is open.
+            threading.Thread(target=_hunt, args=(thread,), daemon=True, name="kvlab hunt").start()
 
 
 def _throw(thread: threading.Thread) -> None:

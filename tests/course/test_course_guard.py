@@ -43,15 +43,19 @@ LOOPS = {
 }
 
 
+def assert_nothing_runs_on():
+    for thread in [thread for thread in threading.enumerate() if thread.name in ("kvlab check", "kvlab hunt")]:
+        thread.join(60)  # it has been stopped, and may be about to leave
+        assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_an_endless_loop_is_stopped_and_named(quick, loop, monkeypatch):
     monkeypatch.setattr(threaded, "_PATIENCE", 60.0)  # a thread is stopped when its turn comes: late on a busy machine
     said = quick.exercise(f"def blocks_up(n, b):\n    {LOOPS[loop]}")
     assert said.splitlines()[0] == "✗ blocks_up(num_tokens=1, block_size=16) did not finish within 0.4 s."
     assert "your code was here:\n    line" in quick.run("help_me()")
-    for thread in [thread for thread in threading.enumerate() if thread.name == "kvlab check"]:
-        thread.join(5)  # it has been stopped, and may be about to leave
-        assert not thread.is_alive()
+    assert_nothing_runs_on()
 
 
 @pytest.mark.parametrize("quick", ISOLATED[1:], indirect=True)
@@ -59,9 +63,7 @@ def test_an_endless_loop_is_stopped_and_named(quick, loop, monkeypatch):
 def test_a_thread_that_outlives_the_patience_is_stopped_in_the_background(quick, loop, monkeypatch):
     monkeypatch.setattr(threaded, "_PATIENCE", 0.0)
     assert "did not finish within 0.4 s" in quick.exercise(f"def blocks_up(n, b):\n    {LOOPS[loop]}")
-    for left in [thread for thread in threading.enumerate() if thread.name in ("kvlab check", "kvlab hunt")]:
-        left.join(60)
-        assert not left.is_alive()
+    assert_nothing_runs_on()
 
 
 def test_a_loop_inside_a_trace_is_stopped_and_named(quick):
@@ -167,6 +169,44 @@ def test_interrupting_the_kernel_stops_the_check_and_not_the_kernel(quick):
     threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
     said = quick.exercise("def blocks_up(n, b):\n    while True:\n        pass")
     assert said.splitlines()[0] == "✗ blocks_up: the check was interrupted, so it did not count."
+    assert_nothing_runs_on()
+
+
+class Endless:
+    """Work that never ends."""
+
+    setting = contextlib.nullcontext
+
+    def run(self, emit):
+        while True:
+            pass
+
+    def late(self, frame):
+        return {}
+
+
+class Interrupts(Endless):
+    """Work that interrupts the kernel as soon as it has begun, and never ends."""
+
+    def run(self, emit):
+        os.kill(os.getpid(), signal.SIGINT)
+        super().run(emit)
+
+
+def test_an_interrupt_that_comes_while_the_thread_begins_leaves_nothing_running():
+    assert {guarded(Interrupts(), 5.0, isolate=False).how for _ in range(30)} == {"interrupted"}
+    assert_nothing_runs_on()
+
+
+def test_a_second_interrupt_leaves_nothing_running(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threaded, "_watch", interrupted)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threaded, "_hectic", interrupted)
+        threaded.run(Endless(), 5.0)
+    assert_nothing_runs_on()
 
 
 def test_where_no_process_can_be_forked_a_thread_does_it(notebook, monkeypatch):
