@@ -16,11 +16,60 @@ from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, desc
 _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
 
+class _Check(threading.Thread):
+    """The thread of one check. `throw` stops what it runs, and does nothing once that has ended."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(daemon=True, name="kvlab check")
+        self.ending = Ending()
+        self.left = False  # whether the work has ended, however it did
+        self._begun = False  # whether it need not begin any more
+        self._work = work
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Runs the work, and then leaves: a `Stop` that arrives on the way out is dropped, and no other is thrown."""
+        while not self.left:
+            try:
+                if not self._begun:
+                    self._begun = True
+                    self._check()
+                with self._lock:
+                    self._throw(None)
+                    self.left = True
+            except Stop:
+                pass
+
+    def _check(self) -> None:
+        def emit(report: Report) -> None:
+            self.ending.report = report
+
+        try:
+            self._work.run(emit)
+            self.ending.how = "done"
+        except Stop:
+            pass
+        except MemoryError:
+            self.ending.how = "memory"
+        except BaseException as trouble:
+            self.ending.how, self.ending.report = "broken", {"trouble": described(trouble)}
+
+    def throw(self) -> None:
+        """Throws `Stop` into the thread, unless it has left. One that has not begun yet does not begin."""
+        with self._lock:
+            self._begun = True
+            if not self.left:
+                self._throw(Stop)
+
+    def _throw(self, what: type[Stop] | None) -> None:
+        it = ctypes.py_object(what) if what else None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident or 0), it)
+
+
 def run(work: Work, seconds: float) -> Ending:
     """Runs `work` in a thread and waits for it, `seconds` + 3 at most. A thread that has not stopped by then is left
     behind, and stopped in the background."""
-    ending = Ending()
-    thread = threading.Thread(target=_body, args=(work, ending), daemon=True, name="kvlab check")
+    thread = _Check(work)
     # One huge allocation is over before anybody can look, so the system has to refuse it. With a GPU it cannot be asked
     # to: CUDA maps far more than it uses.
     limit = contextlib.nullcontext() if has_gpu() else memlimit.limited(4 * MEMORY)
@@ -28,28 +77,15 @@ def run(work: Work, seconds: float) -> Ending:
         try:
             thread.start()  # inside: an interrupt may come while it waits for the thread to begin
             how = _watch(thread, seconds)
-            report = work.late(sys._current_frames().get(thread.ident or 0)) if how == "late" else ending.report
+            report = work.late(sys._current_frames().get(thread.ident or 0)) if how == "late" else thread.ending.report
         except KeyboardInterrupt:
-            how, report = "interrupted", ending.report
+            how, report = "interrupted", thread.ending.report
         finally:
             _stop(thread)
-    return Ending(how, report) if how else ending
+    return Ending(how, report) if how else thread.ending
 
 
-def _body(work: Work, ending: Ending) -> None:
-    def emit(report: Report) -> None:
-        ending.report = report
-
-    try:
-        work.run(emit)
-        ending.how = "done"
-    except MemoryError:
-        ending.how = "memory"
-    except BaseException as trouble:
-        ending.how, ending.report = "broken", {"trouble": described(trouble)}
-
-
-def _watch(thread: threading.Thread, seconds: float) -> str:
+def _watch(thread: _Check, seconds: float) -> str:
     """Waits for the thread. "late" or "memory" if it has to be stopped, an empty string if it ended by itself."""
     allowed = memlimit.used() + MEMORY
     started, worked = time.monotonic(), time.process_time()
@@ -63,31 +99,27 @@ def _watch(thread: threading.Thread, seconds: float) -> str:
     return ""
 
 
-def _stop(thread: threading.Thread) -> None:
+def _stop(thread: _Check) -> None:
     """Throws `Stop` into the thread again and again: a bare `except: pass` catches one, and then meets the next."""
-    if not thread.is_alive():
-        return
     deadline = time.monotonic() + _PATIENCE
+    if not thread.left:
+        thread.throw()
     try:
         with _hectic():
-            while thread.is_alive() and time.monotonic() < deadline:
-                _throw(thread)
+            while not thread.left and thread.is_alive() and time.monotonic() < deadline:
+                thread.throw()
                 time.sleep(0)
             thread.join(0.1)
     finally:  # also when the user interrupts a second time
-        if thread.is_alive():
+        if not thread.left and thread.is_alive():
             # Left alone it would take half of the processor from every later cell, as long as the notebook is open.
             threading.Thread(target=_hunt, args=(thread,), daemon=True, name="kvlab hunt").start()
 
 
-def _throw(thread: threading.Thread) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stop))
-
-
-def _hunt(thread: threading.Thread) -> None:
+def _hunt(thread: _Check) -> None:
     """Goes on throwing until the thread is gone, at a pace that nobody notices."""
-    while thread.is_alive():
-        _throw(thread)
+    while not thread.left and thread.is_alive():
+        thread.throw()
         time.sleep(0.005)
 
 
