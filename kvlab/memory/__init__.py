@@ -29,7 +29,7 @@ from .prefix import PrefixCache, block_hashes
 from .prefix_plain import CachedBlock, evict, longest_hit
 from .prefix_replay import INDEXES, HitRate, PrefixReplay, make_index, replay_prefixes
 from .presets import PRESETS
-from .protocols import Allocator, Match, Pool, PrefixIndex
+from .protocols import Allocator, BlockLayout, Match, Pool, PrefixIndex, Tier
 from .published import SETTINGS, Band, PublishedRow, allocated_slots, published_bands, published_table
 from .quantized import fixed_scale_bytes, quantized
 from .radix import RadixCache
@@ -52,7 +52,8 @@ from .sharing import (
     fork,
     saved_blocks,
 )
-from .swap import Swapper, SwapPlan, break_even_tokens, recompute_seconds, reload_seconds, swap_plan, swap_seconds
+from .swap import Swapper, SwapPlan, swap_plan
+from .swap_costs import break_even_tokens, recompute_seconds, reload_seconds, swap_seconds
 from .table import (
     append_tokens,
     block_size_sweep,
@@ -62,10 +63,10 @@ from .table import (
     slot_mapping,
 )
 from .tier_disk import DiskTier
+from .tier_host import HostTier
 from .tier_policy import EVICTIONS
 from .tier_replay import replay_tier
 from .tier_stack import TierStack
-from .tiers import BlockLayout, HostTier, Tier
 from .virtual import VirtualCache
 from .virtual_replay import PAGES, Moment, Pages, replay_virtual, virtual_table, watch
 from .waste import Waste, arena_waste, request_waste, waste_kinds

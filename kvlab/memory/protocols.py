@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 
 class Takes(Protocol):
@@ -67,3 +69,67 @@ class PrefixIndex(Protocol):
     def evict(self, count: int) -> int: ...
 
     def check(self) -> None: ...
+
+
+class BlockLayout(NamedTuple):
+    """What the bytes of a block mean: two engines may read each other's blocks only if all of this is equal.
+
+    model: a fingerprint of weights and configuration. dtype: of keys and values, with their scales if they have any.
+    block_size: slots. shapes: of each pool of a block, in the order of its bytes. block_bytes: of a block in all.
+    """
+
+    model: str
+    dtype: str
+    block_size: int
+    shapes: tuple[tuple[int, ...], ...]
+    block_bytes: int
+
+
+@runtime_checkable
+class Tier(Protocol):
+    """A home for blocks: `HostTier`, `DiskTier`, or a learner's own beneath the same bytes.
+
+    Places (`store_begin` to `check`) are handed out by one thread. Bytes (`write`, `read`, `erase`) are moved by one
+    other, in the order in which it was asked; each of them may fail with `OSError`, and then the block is not there.
+    """
+
+    name: str
+    num_blocks: int
+    at_least: int
+    on_evict: Callable[[Hashable, int], None] | None
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, key: Hashable) -> bool: ...
+
+    def store_begin(self, key: Hashable) -> int | None: ...
+
+    def store_done(self, key: Hashable) -> None: ...
+
+    def store_failed(self, key: Hashable) -> None: ...
+
+    def touch(self, key: Hashable) -> None: ...
+
+    def pin(self, key: Hashable) -> int: ...
+
+    def unpin(self, key: Hashable) -> None: ...
+
+    def drop(self, key: Hashable) -> int: ...
+
+    def stored(self) -> list[Hashable]: ...
+
+    def storing(self) -> Collection[Hashable]: ...
+
+    def pins(self) -> Mapping[Hashable, int]: ...
+
+    def check(self) -> None: ...
+
+    def open(self, layout: BlockLayout) -> None: ...
+
+    def write(self, key: Hashable, place: int, data: np.ndarray) -> None: ...
+
+    def read(self, key: Hashable, place: int) -> np.ndarray: ...
+
+    def erase(self, key: Hashable, place: int) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,8 +1,9 @@
 """The disk as a tier: one file for each block, which is whole and right or is never loaded.
 
-A file is written under another name, brought to the disk, and renamed when it is complete. Its head says what engine it
-is for and which block it is; a checksum over head and bytes is compared at each load. So a process that is killed, a
-disk that fills up, a flipped bit or a file of another model costs a block that must be computed, never a wrong one.
+A file (`kvlab.memory.block_file`) is written under another name, brought to the disk, and renamed when it is complete.
+Its head says what engine it is for and which block it is; a checksum over head and bytes is compared at each load. So
+a process that is killed, a disk that fills up, a flipped bit or a file of another model costs a block that must be
+computed, never a wrong one.
 """
 
 from __future__ import annotations
@@ -10,62 +11,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from kvlab.errors import KVLabError, UsageError
+from kvlab.errors import UsageError
 
+from .block_file import KEY_BYTES, key_of, layout_digest, may_hold, pack_block, unpack_block
+from .protocols import BlockLayout
 from .tier_policy import Eviction
-from .tiers import BlockLayout, TierPlaces
-
-MAGIC = b"kvlab\0\0\1"
-"""The first bytes of each file: what it is, and the version of its format."""
-KEY_BYTES = CHECK_BYTES = 32
-HEAD_BYTES = len(MAGIC) + 32 + KEY_BYTES + CHECK_BYTES
-
-
-class BadBlock(KVLabError, OSError):
-    """A file does not hold the block that it should: it is of another engine, torn or damaged. Nothing was loaded."""
+from .tiers import TierPlaces
 
 
 class Found(NamedTuple):
-    """A file that may hold a block: only a load shows whether its bytes are right."""
+    """A file that may hold the block of `key`: only a load shows whether its bytes are right.
+
+    used: when it was stored or last loaded, in nanoseconds.
+    """
 
     used: int
     key: bytes
-
-
-def layout_digest(layout: BlockLayout) -> bytes:
-    """32 bytes that differ as soon as anything of two layouts does."""
-    return sha256(repr(tuple(layout)).encode()).digest()
-
-
-def pack_block(digest: bytes, key: bytes, data: np.ndarray) -> tuple[bytes, memoryview]:
-    """Head and body of a block's file: magic, layout, key and checksum, then the bytes."""
-    named, body = MAGIC + digest + key, np.ascontiguousarray(data).data.cast("B")
-    return named + _checksum(named, body), body
-
-
-def unpack_block(digest: bytes, key: bytes, content: bytes, block_bytes: int) -> np.ndarray:
-    """The bytes of a block `[block_bytes]` uint8 out of its file's. `BadBlock` says what is wrong with it."""
-    named = MAGIC + digest + key
-    if len(content) != HEAD_BYTES + block_bytes:
-        raise BadBlock(f"the file has {len(content)} bytes, a block's {HEAD_BYTES + block_bytes}")
-    if content[: len(named)] != named:
-        raise BadBlock("the file is of another model, type, block size, shape or block")
-    body = memoryview(content)[HEAD_BYTES:]
-    if content[len(named) : HEAD_BYTES] != _checksum(named, body):
-        raise BadBlock("the file's checksum is not that of its bytes")
-    return np.frombuffer(body, dtype=np.uint8)
-
-
-def _checksum(named: bytes, body: memoryview) -> bytes:
-    check = blake2b(named, digest_size=CHECK_BYTES)
-    check.update(body)
-    return check.digest()
 
 
 class DiskTier(TierPlaces):
@@ -167,34 +133,17 @@ class DiskTier(TierPlaces):
                 name, _, kind = entry.name.partition(".")
                 if kind not in ("kv", "tmp"):
                     continue
-                key = _key_of(name)
-                if kind == "kv" and key is not None and self._may_be(entry, key):
+                key = key_of(name)
+                if kind == "kv" and key is not None and may_hold(entry.path, self._digest, key, self._block_bytes):
                     yield Found(entry.stat().st_mtime_ns, key)
                 else:
                     with suppress(OSError):
                         os.unlink(entry.path)
 
-    def _may_be(self, entry: os.DirEntry[str], key: bytes) -> bool:
-        """Whether size and head are those of this block."""
-        named = MAGIC + self._digest + key
-        try:
-            with open(entry.path, "rb") as file:
-                return entry.stat().st_size == HEAD_BYTES + self._block_bytes and file.read(len(named)) == named
-        except OSError:
-            return False
-
     def _file(self, key: Hashable) -> Path:
         if self.folder is None:
             raise UsageError("this tier has no folder yet: an engine opens it, or open(layout)")
         return self.folder / f"{key.hex()}.kv"  # type: ignore[attr-defined]  # store_begin lets only bytes in
-
-
-def _key_of(name: str) -> bytes | None:
-    try:
-        key = bytes.fromhex(name)
-    except ValueError:
-        return None
-    return key if len(key) == KEY_BYTES and key.hex() == name else None
 
 
 def _only_one(folder: Path) -> IO[bytes]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from .history import History
 from .prefix import block_hashes
 from .prefix_replay import HitRate
+from .tier_host import HostTier
 from .tier_policy import Eviction
-from .tiers import HostTier
 from .workload import Trace, answer_tokens, prompt_tokens
 
 

@@ -1,6 +1,6 @@
 """Tiers: other homes for blocks, with more room and longer ways, where a block is found by the hash of its tokens.
 
-A tier decides with integers who has which place; what moves the bytes is another's (`kvlab.memory.tier_stack`). Three
+A tier decides with integers who has which place; what moves the bytes is another's (`kvlab.memory.tier_level`). Three
 rules make it safe that a store or a load takes its time: a block is found only when its store is done (I8), one that is
 being loaded is pinned, and neither leaves while it lasts.
 """
@@ -9,77 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol, SupportsIndex, runtime_checkable
-
-import numpy as np
+from typing import SupportsIndex
 
 from kvlab.errors import InvariantBroken, UsageError
 
 from .tier_policy import Eviction, make_eviction
-
-
-class BlockLayout(NamedTuple):
-    """What the bytes of a block mean: two engines may read each other's blocks only if all of this is equal.
-
-    model: a fingerprint of weights and configuration. dtype: of keys and values, with their scales if they have any.
-    block_size: slots. shapes: of each pool of a block, in the order of its bytes. block_bytes: of a block in all.
-    """
-
-    model: str
-    dtype: str
-    block_size: int
-    shapes: tuple[tuple[int, ...], ...]
-    block_bytes: int
-
-
-@runtime_checkable
-class Tier(Protocol):
-    """A home for blocks: `HostTier`, `DiskTier`, or a learner's own beneath the same bytes.
-
-    Places (`store_begin` to `check`) are handed out by one thread. Bytes (`write`, `read`, `erase`) are moved by one
-    other, in the order in which it was asked; each of them may fail with `OSError`, and then the block is not there.
-    """
-
-    name: str
-    num_blocks: int
-    at_least: int
-    on_evict: Callable[[Hashable, int], None] | None
-
-    def __len__(self) -> int: ...
-
-    def __contains__(self, key: Hashable) -> bool: ...
-
-    def store_begin(self, key: Hashable) -> int | None: ...
-
-    def store_done(self, key: Hashable) -> None: ...
-
-    def store_failed(self, key: Hashable) -> None: ...
-
-    def touch(self, key: Hashable) -> None: ...
-
-    def pin(self, key: Hashable) -> int: ...
-
-    def unpin(self, key: Hashable) -> None: ...
-
-    def drop(self, key: Hashable) -> int: ...
-
-    def stored(self) -> list[Hashable]: ...
-
-    def storing(self) -> Collection[Hashable]: ...
-
-    def pins(self) -> Mapping[Hashable, int]: ...
-
-    def check(self) -> None: ...
-
-    def open(self, layout: BlockLayout) -> None: ...
-
-    def write(self, key: Hashable, place: int, data: np.ndarray) -> None: ...
-
-    def read(self, key: Hashable, place: int) -> np.ndarray: ...
-
-    def erase(self, key: Hashable, place: int) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class TierPlaces:
@@ -237,49 +171,3 @@ class TierPlaces:
         if key not in self._storing:
             raise UsageError(f"block {key!r:.40} is not being stored: store_begin comes first, and once")
         return self._storing.pop(key)
-
-
-class HostTier(TierPlaces):
-    """`num_blocks` blocks in the host's memory. It takes that memory when the engine that uses it is made."""
-
-    name = "host"
-
-    def __init__(
-        self, num_blocks: SupportsIndex, policy: str | Callable[[], Eviction] = "lru", *, at_least: int = 1
-    ) -> None:
-        super().__init__(num_blocks, policy, at_least=at_least)
-        self.buffer: np.ndarray | None = None
-        """`[num_blocks, block_bytes]` uint8; None before `open`. Another may be set before that, such as pinned one."""
-        self._opened = False
-
-    def open(self, layout: BlockLayout) -> None:
-        """Make room for blocks of `layout`. Another engine's tier is refused with `UsageError`, even while it is empty:
-        keys are made of tokens alone, so each would find the other's blocks.
-        """
-        if self._opened or self._stored or self._storing:
-            raise UsageError("this host tier serves another engine: its blocks mean something else there")
-        if self.buffer is None or self.buffer.shape != (self.num_blocks, layout.block_bytes):
-            self.buffer = np.empty((self.num_blocks, layout.block_bytes), dtype=np.uint8)
-        self._opened = True
-
-    def write(self, key: Hashable, place: int, data: np.ndarray) -> None:
-        """Copy a block's bytes, `[block_bytes]` uint8, to its place."""
-        self._rows[place] = data
-
-    def read(self, key: Hashable, place: int) -> np.ndarray:
-        """A copy of what lies at `place`."""
-        return self._rows[place].copy()
-
-    def erase(self, key: Hashable, place: int) -> None:
-        """Nothing to do: the place is written again when it is used again."""
-
-    def close(self) -> None:
-        """Forget all blocks and give the memory back. Another engine may open it then."""
-        self.forget_all()
-        self.buffer, self._opened = None, False
-
-    @property
-    def _rows(self) -> np.ndarray:
-        if self.buffer is None:
-            raise UsageError("this tier has no memory yet: an engine opens it, or open(layout)")
-        return self.buffer

@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from kvlab.errors import UsageError
 from kvlab.memory import BlockLayout, DiskTier
-from kvlab.memory.tier_disk import HEAD_BYTES, BadBlock
+from kvlab.memory.block_file import HEAD_BYTES, BadBlock
 
 LAYOUT = BlockLayout("model", "float32", 16, ((16, 2, 8), (16, 2, 8)), 2048)
 KEYS = [sha256(bytes([number])).digest() for number in range(8)]
