@@ -9,27 +9,8 @@ from typing import Any
 from kvlab.errors import InvariantBroken
 
 from .protocols import Pool
-from .table import blocks_needed
+from .table import Held, blocks_needed
 from .waste import Waste
-
-
-class Held:
-    """A sequence's table and how many of its tokens are there."""
-
-    __slots__ = ("num_tokens", "table")
-
-    def __init__(self, table: list[int], num_tokens: int) -> None:
-        self.table, self.num_tokens = table, num_tokens
-
-
-class CountsOf:
-    """Reference counts of another kind of pool, read like the list that a `BlockPool` keeps."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._ref_count = pool.ref_count
-
-    def __getitem__(self, block: int) -> int:
-        return self._ref_count(block)
 
 
 def check_tables(pool: Pool, block_size: int, sequences: Mapping[Any, Held], others: Iterable[int] = ()) -> None:

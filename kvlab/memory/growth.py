@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .audit import Held
 from .protocols import Pool
 from .sharing import Copy
+from .table import Held
 
 
 def append_each(

@@ -13,12 +13,12 @@ import numpy as np
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
 
-from .audit import Held, check_tables, waste_of
+from .audit import check_tables, waste_of
 from .growth import needing_a_block
 from .manager import BlockManager
 from .pool import BlockPool
 from .sharing import Copy
-from .table import blocks_needed
+from .table import Held, blocks_needed
 from .waste import Waste
 from .window import WindowManager, gone_blocks
 
@@ -125,7 +125,7 @@ class HybridManager:
         The slots in the others are those of `slots`. All of them or, with `OutOfBlocks`, none.
         """
         ids = list(seq_ids)
-        needed = sum(self._blocks_to_append(group, ids) for group in self.groups)
+        needed = sum(len(needing_a_block(group.held(ids), self.pool.counts, self.block_size)) for group in self.groups)
         if needed > self.pool.num_free:
             raise OutOfBlocks(needed, self.pool.num_free)
         grown = [group.append_each(ids) for group in self.groups]
@@ -191,13 +191,6 @@ class HybridManager:
                 raise InvariantBroken("I2", "a sequence is admitted in some groups of layers and not in others")
             if isinstance(group, WindowManager):
                 group.check_windows()
-
-    def _blocks_to_append(self, group: BlockManager, ids: list[Hashable]) -> int:
-        unknown = [seq_id for seq_id in ids if seq_id not in group]
-        if unknown:
-            raise UsageError(f"no sequence {unknown[0]!r} is admitted")
-        held = [group.sequences[seq_id] for seq_id in ids]
-        return len(needing_a_block(held, self.pool.counts, self.block_size))
 
     @property
     def _tables(self) -> dict[tuple[int, Hashable], Held]:

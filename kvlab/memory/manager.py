@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
@@ -10,16 +10,25 @@ import numpy as np
 
 from kvlab.errors import UsageError
 
-from .audit import CountsOf, Held, check_tables, waste_of
 from .growth import append_each
 from .pool import BlockPool
 from .protocols import Pool
 from .sharing import Copy, Write, take_after
-from .table import blocks_needed
-from .waste import Waste
+from .table import Held, blocks_needed
+from .tables import BlockTables
 
 
-class BlockManager:
+class CountsOf:
+    """Reference counts of another kind of pool, read like the list that a `BlockPool` keeps."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._ref_count = pool.ref_count
+
+    def __getitem__(self, block: int) -> int:
+        return self._ref_count(block)
+
+
+class BlockManager(BlockTables):
     """Block tables of the sequences that share one pool of blocks of `block_size` slots.
 
     `pool` is the number of blocks for a new `BlockPool`, or a pool: ours, or any object with the names of `Pool`.
@@ -28,32 +37,11 @@ class BlockManager:
     """
 
     def __init__(self, pool: Pool | SupportsIndex, block_size: int) -> None:
-        if block_size < 1:
-            raise UsageError(f"a block has at least 1 slot, not {block_size}")
-        self.pool: Pool = BlockPool(pool) if isinstance(pool, SupportsIndex) else pool
-        self.block_size = block_size
-        self._sequences: dict[Hashable, Held] = {}
+        super().__init__(BlockPool(pool) if isinstance(pool, SupportsIndex) else pool, block_size)
         self._counts: Any = CountsOf(self.pool)
         self._release: Callable[[list[int]], None] = self.pool.release
         if type(self.pool) is BlockPool:  # the same without a call for each; a subclass may have changed them
             self._counts, self._release = self.pool.counts, self.pool.release_known
-
-    def __repr__(self) -> str:
-        return f"BlockManager({len(self)} sequences, blocks of {self.block_size}, {self.pool!r})"
-
-    def __contains__(self, seq_id: Hashable) -> bool:
-        return seq_id in self._sequences
-
-    def __len__(self) -> int:
-        return len(self._sequences)
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._sequences)
-
-    @property
-    def sequences(self) -> Mapping[Hashable, Held]:
-        """Each sequence's table and number of tokens, as they are: to be read, not written."""
-        return self._sequences
 
     def admit(self, seq_id: Hashable, num_tokens: int, prefix: Sequence[int] = ()) -> list[int]:
         """Give a new sequence blocks for its first `num_tokens` (>= 0) tokens and return its table.
@@ -182,62 +170,12 @@ class BlockManager:
 
         All of them or, with `OutOfBlocks`, none.
         """
-        sequences = self._sequences
-        try:
-            held = [sequences[seq_id] for seq_id in seq_ids]
-        except KeyError as error:
-            self._refuse_unknown(error.args[0])
-        return append_each(held, self._counts, self.pool, self._release, self.block_size)
-
-    def slots(self, seq_id: Hashable, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Slots of the tokens at positions `start` to `stop - 1` (default: all), int64, each through the table (I4)."""
-        sequence, size = self._find(seq_id), self.block_size
-        stop = sequence.num_tokens if stop is None else stop
-        if not 0 <= start <= stop <= sequence.num_tokens:
-            raise UsageError(
-                f"positions {start} to {stop} are not within the {sequence.num_tokens} tokens of sequence {seq_id!r}"
-            )
-        first = start // size
-        blocks = np.array(sequence.table[first : blocks_needed(stop, size)], dtype=np.int64)
-        slots = (blocks[:, None] * size + np.arange(size)).ravel()
-        return slots[start - first * size : stop - first * size]
+        return append_each(self.held(seq_ids), self._counts, self.pool, self._release, self.block_size)
 
     def free(self, seq_id: Hashable) -> None:
         """Forget the sequence and release its blocks. An id that is not admitted: `UsageError`."""
         self._release(self._find(seq_id).table)
         del self._sequences[seq_id]
-
-    def table(self, seq_id: Hashable) -> list[int]:
-        """A copy of the sequence's block table."""
-        return self._find(seq_id).table.copy()
-
-    def num_tokens(self, seq_id: Hashable) -> int:
-        """How many tokens the sequence has."""
-        return self._find(seq_id).num_tokens
-
-    def waste(self) -> Waste:
-        """Where the pool's slots are; one that is shared counts once. Empty ends are internal: will they be used?"""
-        return waste_of(self.pool, self.block_size, self._sequences.values())
-
-    def check(self, others: Iterable[int] = ()) -> None:
-        """Walk the whole state and raise `InvariantBroken` with the number of the invariant that does not hold.
-
-        The pool (I1), and all that `check_tables` knows (I2 to I5). others: blocks named once for each hold from
-        outside, as a prefix cache has.
-        """
-        if isinstance(self.pool, BlockPool):
-            self.pool.check()
-        check_tables(self.pool, self.block_size, self._sequences, others)
-
-    def _find(self, seq_id: Hashable) -> Held:
-        try:
-            return self._sequences[seq_id]
-        except KeyError:
-            self._refuse_unknown(seq_id)
-
-    @staticmethod
-    def _refuse_unknown(seq_id: Hashable) -> NoReturn:
-        raise UsageError(f"no sequence {seq_id!r} is admitted") from None
 
     def _refuse_shared(self, seq_id: Hashable, block: int) -> NoReturn:
         why = f"it has {self._counts[block]} holders (I5); append_cow copies it"

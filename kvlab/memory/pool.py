@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from operator import index
-from typing import NoReturn, SupportsIndex
+from typing import SupportsIndex
 
 from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
 
 from .lru import LRUList
+from .reference_counts import ReferenceCounts
 
 
-class BlockPool:
+class BlockPool(ReferenceCounts):
     """`num_blocks` physical blocks, numbered from 0, each with a reference count; those with count 0 are free.
 
     - A free block without a hash holds nothing worth keeping. It lies on a stack and is reused first.
@@ -25,21 +25,13 @@ class BlockPool:
     """
 
     def __init__(self, num_blocks: SupportsIndex, null_block: bool = False) -> None:
-        num_blocks = index(num_blocks)
-        if num_blocks < 1 + null_block:
-            raise UsageError(f"a pool needs at least {1 + null_block} blocks, not {num_blocks}")
-        self.num_blocks = num_blocks
-        self.null = 0 if null_block else None
-        self.counts = [0] * num_blocks
-        """Reference count of each block, the null block's own hold included. To be read, not written."""
-        self._blank = list(range(num_blocks - 1, -1 + null_block, -1))  # a stack: the lowest number is on top
-        self._cached = LRUList(num_blocks)
+        super().__init__(num_blocks, null_block)
+        self._blank = list(range(self.num_blocks - 1, -1 + null_block, -1))  # a stack: the lowest number is on top
+        self._cached = LRUList(self.num_blocks)
         self._key_of: dict[int, Hashable] = {}
         self._block_of: dict[Hashable, int] = {}
         self.on_forget: Callable[[int], None] | None = None
         """Told the block whenever `take` or `evict` makes one lose its hash; for the index that filed it."""
-        if null_block:
-            self.counts[0] = 1
 
     def __repr__(self) -> str:
         return f"BlockPool({self.num_blocks} blocks, {self.num_free} free, {len(self._cached)} of these with a hash)"
@@ -53,10 +45,6 @@ class BlockPool:
     def num_cached(self) -> int:
         """Free blocks that still have a hash."""
         return len(self._cached)
-
-    def ref_count(self, block: int) -> int:
-        """How many holders `block` has."""
-        return self.counts[self._known(block)]
 
     def take(self, count: int) -> list[int]:
         """`count` (>= 0) free blocks, each with one holder from now on; all of them or, with `OutOfBlocks`, none."""
@@ -90,48 +78,13 @@ class BlockPool:
             self._blank.append(self._give_up())
         return before - len(self._cached)
 
-    def share(self, blocks: Iterable[int]) -> None:
-        """One more holder for each of `blocks`. A free one can be had back like this only while it has its hash."""
-        self.share_known(self._ids(blocks))
-
-    def share_known(self, blocks: list[int]) -> None:
-        """`share` in half the time, for plain ints from 0 to `num_blocks - 1`."""
-        counts = self.counts
-        if 0 in map(counts.__getitem__, blocks):
-            idle = [block for block in dict.fromkeys(blocks) if not counts[block]]
-            for block in idle:
-                if block not in self._key_of:
-                    raise UsageError(f"block {block} is free (reference count 0), so it cannot be shared")
-            self._cached.remove_all(idle)
-        for block in blocks:
-            counts[block] += 1
-
-    def release(self, blocks: Iterable[int]) -> None:
-        """One holder less for each of `blocks`; whoever has none left is free, the last named before the others.
-
-        A block that is free already, or named more often than it has holders, raises `UsageError`; then none is
-        released.
-        """
-        self.release_known(self._ids(blocks))
-
-    def release_known(self, blocks: list[int]) -> None:
-        """`release` in half the time, for ids known to be plain ints from `take`, such as a manager's tables."""
-        counts, freed = self.counts, []
-        for position, block in enumerate(blocks):
-            count = counts[block]
-            if count == 1:
-                counts[block] = 0
-                freed.append(block)
-            elif count:
-                counts[block] = count - 1
-            else:
-                self._refuse_release(blocks, position)
-        if self.null is not None and self.null in freed:  # that was the pool's own hold on it
-            self._refuse_release(blocks, len(blocks), self.null)
-        self._return(freed)
+    def _have_back(self, idle: list[int]) -> None:
+        for block in idle:
+            if block not in self._key_of:
+                raise UsageError(f"block {block} is free (reference count 0), so it cannot be shared")
+        self._cached.remove_all(idle)
 
     def _return(self, freed: list[int]) -> None:
-        """Put blocks without a holder where `take` finds them, the last of them first."""
         freed.reverse()  # a sequence's end is reused before its beginning, which others are likelier to share
         if not self._key_of:
             self._blank += freed
@@ -198,33 +151,6 @@ class BlockPool:
         if None in found:
             del found[found.index(None) :]
         return found  # type: ignore[return-value]  # no None is left
-
-    def _refuse_release(self, blocks: list[int], done: int, block: int | None = None) -> NoReturn:
-        """Undo the first `done` releases and say what is wrong with the next one, or with that of `block`."""
-        for undone in blocks[:done]:
-            self.counts[undone] += 1
-        block = blocks[done] if block is None else block
-        named, holders = blocks.count(block), self.counts[block] - (block == self.null)
-        raise UsageError(
-            f"block {block} is released {named} time{'s' * (named != 1)} here, but its reference count is {holders}"
-        )
-
-    def _known(self, block: int) -> int:
-        block = index(block)
-        if not 0 <= block < self.num_blocks:
-            raise UsageError(f"there is no block {block}: the pool has blocks 0 to {self.num_blocks - 1}")
-        return block
-
-    def _ids(self, blocks: Iterable[int]) -> list[int]:
-        """The ids as plain ints in a list of our own; one that is no block's raises `UsageError`."""
-        try:
-            ids = list(map(index, blocks))
-        except TypeError:
-            raise UsageError(f"blocks are named by a list of whole numbers, not by {blocks!r:.60}") from None
-        if ids:
-            self._known(min(ids))
-            self._known(max(ids))
-        return ids
 
     def check(self) -> None:
         """Walk the whole pool and raise `InvariantBroken` for what does not hold.

@@ -6,24 +6,15 @@ split; a block that nobody holds lies in the pool's free list, and leaves the tr
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 from kvlab.errors import InvariantBroken, UsageError
 
-from .history import TOKEN_BYTES, equal_units, history_of
+from .history import TOKEN_BYTES, history_of
 from .pool import BlockPool
 from .prefix import claim
 from .protocols import Match
-
-
-class _Node:
-    """A run of whole blocks: `label` is their tokens as bytes; children differ within their first block."""
-
-    __slots__ = ("blocks", "children", "label", "parent")
-
-    def __init__(self, label: bytes, blocks: list[int], parent: _Node | None) -> None:
-        self.label, self.blocks, self.parent = label, blocks, parent
-        self.children: dict[bytes, _Node] = {}
+from .radix_node import Node
 
 
 class RadixCache:
@@ -37,8 +28,8 @@ class RadixCache:
         if block_size < 1:
             raise UsageError(f"a block has at least 1 slot, not {block_size}")
         self.pool, self.block_size, self._width = pool, block_size, block_size * TOKEN_BYTES
-        self._roots: dict[bytes, _Node] = {}  # by tag; a root's label is the tag
-        self._node_of: dict[int, _Node] = {}
+        self._roots: dict[bytes, Node] = {}  # by tag
+        self._node_of: dict[int, Node] = {}
         claim(pool, self._forget)
 
     def __repr__(self) -> str:
@@ -60,7 +51,7 @@ class RadixCache:
         while node is not None and at < limit:
             node = node.children.get(data[at : at + width])
             if node is not None:
-                equal = self._equal(node, data, at, limit)
+                equal = node.equal(data, at, limit, width)
                 blocks += node.blocks[:equal]
                 at += equal * width
                 if equal < len(node.blocks):
@@ -86,18 +77,21 @@ class RadixCache:
         data, width, others = history.data, self._width, dict[int, int]()
         blocks = list(blocks[: len(history) // self.block_size])
         at, limit = 0, len(blocks) * width
-        node = self._roots.get(history.tag) or _Node(history.tag, [], None)
+        node = self._roots.get(history.tag) or Node(history.tag, [], None)
         while at < limit:
             first, child = at // width, node.children.get(data[at : at + width])
             if child is None:
                 self._add(node, data[at:limit], blocks[first:])
                 break
-            equal = self._equal(child, data, at, limit)
+            equal = child.equal(data, at, limit, width)
             theirs, mine = child.blocks[:equal], blocks[first : first + equal]
             if theirs != mine:
                 others |= {first + i: block for i, block in enumerate(theirs) if block != mine[i]}
             at += equal * width
-            node = self._split(child, equal) if at < limit and equal < len(child.blocks) else child
+            node = child
+            if at < limit and equal < len(child.blocks):
+                node = child.split(equal, width)
+                self._node_of.update(dict.fromkeys(node.blocks, node))
         return others
 
     def evict(self, count: int) -> int:
@@ -109,7 +103,7 @@ class RadixCache:
 
     def blocks(self) -> list[int]:
         """All blocks of the tree, each before those that come after it."""
-        return [block for root in self._roots.values() for block in _blocks_below(root)]
+        return [block for root in self._roots.values() for block in root.blocks_below()]
 
     def is_leaf(self, block: int) -> bool:
         """Whether nothing follows `block` in the tree; True also for one that does not stand there."""
@@ -137,14 +131,14 @@ class RadixCache:
         if len(set(seen)) < len(seen) or set(seen) != self._node_of.keys():
             raise InvariantBroken("tree", "a block stands in two nodes, or the way from blocks to nodes disagrees")
         for root in self._roots.values():
-            for node in _below(root):
+            for node in root.below():
                 self._check_node(node)
         filed = {block for block in range(self.pool.num_blocks) if self.pool.key_of(block) is not None}
         idle = sum(not self.pool.counts[block] for block in seen)
         if filed != set(seen) or idle != self.evictable:
             raise InvariantBroken("tree", f"{len(seen)} blocks, {len(filed)} filed; {idle} idle, not {self.evictable}")
 
-    def _check_node(self, node: _Node) -> None:
+    def _check_node(self, node: Node) -> None:
         sound = bool(node.children) if node.parent is None else bool(node.blocks)
         sound &= node.parent is None or len(node.label) == len(node.blocks) * self._width
         sound &= all(self._node_of[block] is node for block in node.blocks)
@@ -153,12 +147,7 @@ class RadixCache:
         if not sound:
             raise InvariantBroken("tree", f"the node of blocks {node.blocks} does not fit its label or its neighbours")
 
-    def _equal(self, node: _Node, data: bytes, at: int, limit: int) -> int:
-        """Blocks of `node` whose tokens are those of `data` from byte `at` on, before byte `limit`."""
-        most = min(len(node.label), limit - at)
-        return equal_units(data[at : at + most], node.label[:most], self._width)
-
-    def _add(self, node: _Node, label: bytes, blocks: list[int]) -> None:
+    def _add(self, node: Node, label: bytes, blocks: list[int]) -> None:
         """Hang new blocks below `node`; a leaf grows, so that an answer does not become a chain of small nodes."""
         strangers = [block for block in blocks if block in self._node_of]
         if strangers:
@@ -167,50 +156,24 @@ class RadixCache:
         if node.parent is None:
             self._roots[node.label] = node
         if node.children or node.parent is None:
-            child = _Node(label, blocks, node)
+            child = Node(label, blocks, node)
             node.children[label[: self._width]] = node = child
         else:
             node.label += label
             node.blocks += blocks
-        for block in blocks:
-            self._node_of[block] = node
-
-    def _split(self, node: _Node, count: int) -> _Node:
-        """A new node with the first `count` blocks of `node`, between it and its parent."""
-        cut, parent = count * self._width, node.parent
-        upper = _Node(node.label[:cut], node.blocks[:count], parent)
-        parent.children[upper.label[: self._width]] = upper  # type: ignore[union-attr]  # roots are never split
-        node.label, node.blocks, node.parent = node.label[cut:], node.blocks[count:], upper
-        upper.children[node.label[: self._width]] = node
-        for block in upper.blocks:
-            self._node_of[block] = upper
-        return upper
+        self._node_of.update(dict.fromkeys(blocks, node))
 
     def _forget(self, block: int) -> None:
         """The pool has given up `block`: it leaves the tree, and with it whatever could only be reached through it."""
         node = self._node_of[block]
         kept = node.blocks.index(block)
-        for lost in [*node.blocks[kept:], *(lost for child in node.children.values() for lost in _blocks_below(child))]:
+        for lost in [*node.blocks[kept:], *(lost for child in node.children.values() for lost in child.blocks_below())]:
             del self._node_of[lost]
             self.pool.withdraw(lost)
         first = node.label[: self._width]
         node.label, node.blocks, node.children = node.label[: kept * self._width], node.blocks[:kept], {}
-        while not node.blocks and node.parent is not None and not node.children:
-            del node.parent.children[first]
-            node = node.parent
-        if node.parent is None and not node.children:
-            del self._roots[node.label]
-
-
-def _blocks_below(node: _Node) -> Iterator[int]:
-    """The blocks of `node` and of all nodes below it."""
-    return (block for below in _below(node) for block in below.blocks)
-
-
-def _below(node: _Node) -> Iterator[_Node]:
-    """`node` and all nodes below it, each before its children."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += node.children.values()
+        if node.blocks or node.parent is None:
+            return
+        del node.parent.children[first]
+        if node.parent.parent is None and not node.parent.children:
+            del self._roots[node.parent.label]

@@ -9,6 +9,15 @@ from kvlab.errors import UsageError
 from .protocols import Takes
 
 
+class Held:
+    """A sequence's table and how many of its tokens are there."""
+
+    __slots__ = ("num_tokens", "table")
+
+    def __init__(self, table: list[int], num_tokens: int) -> None:
+        self.table, self.num_tokens = table, num_tokens
+
+
 def _not_negative(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 0:

@@ -13,8 +13,8 @@ from kvlab.course.myparts.pool import OwnPool
 from kvlab.course.shorten import show
 from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import BlockManager, append_with_cow, blocks_needed, slot_mapping
-from kvlab.memory.audit import Held
 from kvlab.memory.sharing import Copy, Write
+from kvlab.memory.table import Held
 from kvlab.serve.stores import PagedStore
 
 Outcome = tuple[Any, BaseException | None]
