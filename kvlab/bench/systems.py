@@ -17,7 +17,7 @@ from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 from kvlab.compute import PagedAttention, paged_attention
-from kvlab.compute.cache import store
+from kvlab.compute.pools import store
 
 from .cases import LARGEST_COPY
 from .inputs import KEY_SCALE, VALUE_SCALE, Inputs

@@ -5,12 +5,13 @@ from __future__ import annotations
 from .attention import paged_attention
 from .backend import Backend, PagedAttention, choose_backend, register_backend
 from .blockwise import attend_blockwise
-from .cache import LayerShape, PagedCache, copy_blocks, gather_kv, write_kv
+from .cache import LayerShape, PagedCache
 from .fp8 import FP8_MAX, attend_fp8, dequantize_fp8, quantize_fp8
 from .lab_kernels import Kernels
 from .latents import attend_absorbed, attend_latents, page_latents, write_latents
 from .merge import merge_partials
 from .plan import AttentionPlan
+from .pools import copy_blocks, gather_kv, write_kv
 from .scales import LayerScales, Scales, calibrate
 from .shards import merge_heads
 from .swap import HostCache

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from kvlab.errors import UsageError
 
-from .float8 import as_bytes, is_float8, widen
+from .float8 import is_float8
 from .folding import fold_key_scale, fold_value_scale
+from .group_attention import attend_fused, attend_spelled_out, gather_group, put_rows, queries_of
 from .plan import AttentionPlan, Group
-from .scales import Scale, is_pool
+from .scales import Scale
 
 
 def paged_attention(
@@ -45,13 +46,13 @@ def paged_attention(
         plan = _plan(query, key_pool, block_tables, query_start, context_lengths)
         _refuse_unknown_blocks(plan, window, key_pool.shape[0])
     query, scale = fold_key_scale(query, key_pool, key_scale, scale)
-    pages = Pages(key_pool, key_scale), Pages(value_pool, value_scale)
-    output, lse = _attend(query, pages, plan.groups(window), scale, softcap, sinks, return_lse)
+    pools = _ScaledPool(key_pool, key_scale), _ScaledPool(value_pool, value_scale)
+    output, lse = _attend(query, pools, plan.groups(window), scale, softcap, sinks, return_lse)
     output = fold_value_scale(output, value_pool, value_scale)
     return output if lse is None else (output, lse)
 
 
-class Pages(NamedTuple):
+class _ScaledPool(NamedTuple):
     """A pool, and what scales its numbers. Only a pool of scales is looked at, where keys or values are gathered."""
 
     pool: Tensor
@@ -60,7 +61,7 @@ class Pages(NamedTuple):
 
 def _attend(
     query: Tensor,
-    pages: tuple[Pages, Pages],
+    pools: tuple[_ScaledPool, _ScaledPool],
     groups: list[Group],
     scale: float,
     softcap: float | None,
@@ -70,27 +71,21 @@ def _attend(
     """Each group on its own, by torch's kernel where it can do what is asked, else in plain steps."""
     if softcap is not None and not softcap > 0:
         raise UsageError(f"a soft cap lies above 0, not at {softcap}; None is for none")
-    output = query.new_empty(len(query), query.shape[1], pages[1].pool.shape[-1])
+    output = query.new_empty(len(query), query.shape[1], pools[1].pool.shape[-1])
     lse = query.new_empty(query.shape[:2], dtype=torch.float32) if return_lse else None
     fused = softcap is None and sinks is None and not return_lse
     # codes go to 448: their products with queries may sum to more than float16 has, which torch's kernel takes care of
-    wide = query if fused or not is_float8(pages[0].pool) else query.float()
+    wide = query if fused or not is_float8(pools[0].pool) else query.float()
     for group in groups:
-        key, value = (gather_group(*each, group, wide.dtype) for each in pages)
+        key, value = (gather_group(*each, group, wide.dtype) for each in pools)
         if fused:
-            found, found_lse = _fused(_queries(wide, group), key, value, group, scale), None
+            found, found_lse = attend_fused(queries_of(wide, group), key, value, group, scale), None
         else:
-            found, found_lse = _spelled_out(_queries(wide, group), key, value, group, scale, softcap, sinks)
-        _put(output, found, group)
+            found, found_lse = attend_spelled_out(queries_of(wide, group), key, value, group, scale, softcap, sinks)
+        put_rows(output, found, group)
         if lse is not None and found_lse is not None:
-            _put(lse, found_lse, group)
+            put_rows(lse, found_lse, group)
     return output, lse
-
-
-def _queries(query: Tensor, group: Group) -> Tensor:
-    """A group's queries, `[sequences, queries, heads, head_dim]`: a view where its rows are neighbours."""
-    rows = query[group.span] if group.span else query.index_select(0, group.rows)
-    return rows.view(group.sequences, group.queries, *query.shape[1:])
 
 
 def _refuse_shapes(query: Tensor, key_pool: Tensor, value_pool: Tensor, sinks: Tensor | None) -> None:
@@ -135,86 +130,3 @@ def _refuse_unknown_blocks(plan: AttentionPlan, window: int | None, num_blocks: 
             raise UsageError(
                 f"block {low if low < 0 else high} does not exist: the pool has blocks 0 to {num_blocks - 1}"
             )
-
-
-def gather_group(pool: Tensor, scale: Scale | None, group: Group, dtype: torch.dtype) -> Tensor:
-    """A group's keys or values, `[sequences, keys, kv_heads, dim]`: a copy, with 0 wherever no token lies (I6).
-
-    float8 is gathered as bytes, and made `dtype` then; any other pool keeps its type.
-    """
-    pages = _pages(pool, group)
-    if is_float8(pool):
-        pages = widen(pages, dtype)
-        if is_pool(scale):
-            pages *= _pages(scale, group).unsqueeze(-1)
-    return pages
-
-
-def _pages(pool: Tensor, group: Group) -> Tensor:
-    """The rows of a pool, `[sequences, keys, ...]`, and zeros, since a masked weight of 0 times NaN is still NaN."""
-    pages = as_bytes(pool).view(pool.shape[0], -1).index_select(0, group.blocks)
-    if group.stale is not None:
-        pages.view(group.sequences * group.keys, -1).index_fill_(0, group.stale, 0)
-    return pages.view(pool.dtype).view(group.sequences, group.keys, *pool.shape[2:])
-
-
-def _put(output: Tensor, found: Tensor, group: Group) -> None:
-    found = found.flatten(0, 1).to(output.dtype)
-    if group.span:
-        output[group.span] = found
-        return
-    rows = group.rows
-    if group.real is not None:
-        found, rows = found.index_select(0, group.real), rows.index_select(0, group.real)
-    output.index_copy_(0, rows, found)
-
-
-def _fused(query: Tensor, key: Tensor, value: Tensor, group: Group, scale: float) -> Tensor:
-    """`[sequences, queries, heads, value_dim]` by torch's own kernel, which never holds all scores at once."""
-    attend = torch.nn.functional.scaled_dot_product_attention
-    n, queries, heads, dim = query.shape
-    key, value, bias = key.transpose(1, 2), value.transpose(1, 2), group.bias(query.dtype)
-    if queries == 1:  # the query heads of a KV head become rows of one product: keys are read once, not once a head
-        packed = query.view(n, key.shape[1], heads // key.shape[1], dim)
-        output = attend(packed, key, value, attn_mask=bias, scale=scale).reshape(n, 1, heads, -1)
-    else:
-        grouped = heads != key.shape[1]
-        output = attend(query.transpose(1, 2), key, value, attn_mask=bias, scale=scale, enable_gqa=grouped).transpose(
-            1, 2
-        )
-    if group.blind is not None:
-        output = output.masked_fill(group.blind[:, :, None, None], 0.0)
-    return output
-
-
-def _spelled_out(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    group: Group,
-    scale: float,
-    softcap: float | None,
-    sinks: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """The same in plain steps, with soft cap, sinks and log-sum-exp, which torch's kernel lacks. Sums are fp32."""
-    n, queries, heads, dim = query.shape
-    kv_heads = key.shape[2]
-    shared = heads // kv_heads
-    packed = query.view(n, queries, kv_heads, shared, dim).permute(0, 2, 1, 3, 4).reshape(n, kv_heads, -1, dim)
-    scores = torch.matmul(packed, key.permute(0, 2, 3, 1)).float().view(n, kv_heads, queries, shared, -1) * scale
-    if softcap is not None:
-        scores = torch.tanh(scores / softcap) * softcap
-    scores = scores + group.bias(torch.float32).view(n, 1, queries, 1, -1)
-    blind = None if group.blind is None else group.blind.view(n, 1, queries, 1, 1)
-    if blind is not None:
-        scores = scores.masked_fill(blind, float("-inf"))
-    lse = scores.logsumexp(-1)
-    if sinks is not None:
-        lse = torch.logaddexp(lse, sinks.float().view(1, kv_heads, 1, shared).expand_as(lse))
-    weights = torch.exp(scores - lse.unsqueeze(-1))
-    if blind is not None:
-        weights = weights.masked_fill(blind, 0.0)
-    weights = weights.to(value.dtype).view(n, kv_heads, queries * shared, -1)
-    output = torch.matmul(weights, value.transpose(1, 2)).view(n, kv_heads, queries, shared, -1)
-    output = output.permute(0, 2, 1, 3, 4).reshape(n, queries, heads, -1)
-    return output, lse.permute(0, 2, 1, 3).reshape(n, queries, heads)

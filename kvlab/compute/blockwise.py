@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .cache import blocks_of
+from .pools import blocks_of
 
 
 def attend_blockwise(

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from kvlab.errors import UsageError
 
-from .cache import blocks_of, gather_kv, write_kv
 from .float8 import is_float8
+from .pools import blocks_of, gather_kv, write_kv
 
 
 def page_latents(

@@ -14,7 +14,8 @@ from torch import Tensor
 from kvlab.errors import UsageError
 from kvlab.memory import BlockLayout
 
-from .cache import PagedCache, refuse_unknown_block
+from .cache import PagedCache
+from .pools import refuse_unknown_block
 from .scales import is_pool
 from .streams import CopyStream
 

@@ -12,7 +12,7 @@ from transformers import Cache
 from transformers.cache_utils import CacheLayerMixin
 
 from kvlab.compute import PagedCache
-from kvlab.compute.cache import store
+from kvlab.compute.pools import store
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import BlockPool, beam_step, blocks_needed, slot_mapping
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from kvlab.compute import AttentionPlan, LayerScales, PagedAttention, PagedCache
-from kvlab.compute.cache import store_kv
 from kvlab.compute.float8 import is_float8
 from kvlab.compute.fp8 import decode
+from kvlab.compute.pools import store_kv
 from kvlab.compute.scales import Scale, is_pool
 from kvlab.errors import UsageError
 from kvlab.memory import LayerGroups

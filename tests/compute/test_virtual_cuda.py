@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kvlab.compute import LayerShape
+from kvlab.compute.cuda_pages import DevicePages, DriverRefused, load_driver
 from kvlab.compute.virtual import VirtualKV, contiguous_attention
-from kvlab.compute.virtual_cuda import SIZES, CudaSpace, DevicePages, DriverRefused, load_driver, page_sizes
+from kvlab.compute.virtual_cuda import SIZES, CudaSpace, page_sizes
 from kvlab.errors import OutOfPages, UsageError
 from kvlab.memory import VirtualCache
 from kvlab.memory.spaces import own_spaces

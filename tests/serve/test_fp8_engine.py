@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kvlab.compute import LayerScales, Scales, paged_attention, write_kv
-from kvlab.compute.cache import decode, encode
+from kvlab.compute.fp8 import decode, encode
 from kvlab.compute.lab_kernels import Kernels
 from kvlab.compute.scales import row_scales
 from kvlab.errors import UsageError
