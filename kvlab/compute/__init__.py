@@ -19,8 +19,8 @@ from .virtual import VirtualKV, contiguous_attention
 
 __all__ = [
     "AttentionPlan",
-    "FP8_MAX",
     "Backend",
+    "FP8_MAX",
     "HostCache",
     "Kernels",
     "LayerScales",

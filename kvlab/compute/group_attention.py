@@ -43,7 +43,7 @@ def _pages(pool: Tensor, group: Group) -> Tensor:
 def attend_fused(query: Tensor, key: Tensor, value: Tensor, group: Group, scale: float) -> Tensor:
     """`[sequences, queries, heads, value_dim]` by torch's own kernel, which never holds all scores at once.
 
-    query: `[sequences, queries, heads, head_dim]`; key, value: `[sequences, keys, kv_heads, dim]`, whose dims may differ.
+    query: `[sequences, queries, heads, head_dim]`; key, value: `[sequences, keys, kv_heads, dim]`, the dims may differ.
     """
     attend = torch.nn.functional.scaled_dot_product_attention
     n, queries, heads, dim = query.shape

@@ -11,6 +11,7 @@ import numpy as np
 from kvlab.mode import widgets
 from kvlab.view.blockmap import block_map
 from kvlab.view.card import card_png
+from kvlab.view.enginemap import CELLS, HOST, LEGEND, block_owners, block_states
 from kvlab.view.explorer import Frame, Screen
 from kvlab.view.kinds import counted
 
@@ -19,16 +20,8 @@ if TYPE_CHECKING:
     from kvlab.serve.metrics import Stats
     from kvlab.serve.request import Generation
 
-BLANK, ALONE, SHARED, IDLE, HOST = range(5)  # palette indices
-LEGEND = {
-    ALONE: "has one owner",
-    SHARED: "has several owners",
-    IDLE: "has no owner, and can still be found",
-    BLANK: "free",
-    HOST: "taken on the host",
-}
-RANK = np.array([0, 2, 4, 1, 3])  # of the states above: which of several that share a square is shown
-COLUMNS, CELLS = 64, 2048
+COLUMNS = 64
+"""Squares of a row at most."""
 PATIENCE = 50
 """A refresh waits for so many times as long as the last one took, so that it costs less than 2 % of the time."""
 
@@ -40,8 +33,8 @@ class Watch:
         self.engine, self.every, self.refreshes = engine, every, 0
         self._clock, self._shown = clock, False
         self._screen: Screen | None = None
-        self._spent = clock()
-        self._due, self._since, self._rate = self._spent + every, self._spent, 0.0
+        now = clock()
+        self._due, self._since, self._rate = now + every, now, 0.0
         self._tokens = engine.generated_tokens
 
     def __iter__(self) -> Iterator[list[Generation]]:
@@ -84,8 +77,8 @@ class Watch:
 
     def frame(self) -> Frame:
         """The picture, its legend and the numbers as they are now."""
-        stats, owners = self.engine.stats(), _owners(self.engine)
-        states = _states(self.engine, owners)
+        stats, owners = self.engine.stats(), block_owners(self.engine)
+        states = block_states(self.engine, owners)
         columns, cell = min(COLUMNS, len(states)), 12
         size = (columns * cell + 5, -(-len(states) // columns) * cell + 5)
         seen = [(kind, words) for kind, words in LEGEND.items() if kind != HOST or stats.host_blocks]
@@ -104,10 +97,12 @@ class Watch:
 
     @property
     def story(self) -> str:
+        """All that the picture says, in words."""
         return f"{self.title}\n\n{self.frame().text}"
 
     @property
     def title(self) -> str:
+        """Whose blocks these are."""
         return f"An engine with {counted(self.engine.num_blocks, 'block')} of {self.engine.block_size} slots"
 
     def _show(self) -> Any | None:
@@ -139,38 +134,6 @@ def watch(engine: Engine, every: float = 0.5, clock: Callable[[], float] = perf_
     clock: seconds, for tests.
     """
     return Watch(engine, every, clock)
-
-
-def block_states(engine: Engine) -> np.ndarray:
-    """A palette index for every block of the pool, and after these for every block of the host.
-
-    Of more than 2,048 blocks, as many as needed share a square, which shows the most telling one of them: several
-    owners before the host's before one owner before what can be found.
-    """
-    return _states(engine, _owners(engine))
-
-
-def _states(engine: Engine, owners: np.ndarray) -> np.ndarray:
-    pool: Any = engine.manager.pool  # a learner's may know no hashes
-    states = np.where(owners > 1, SHARED, np.where(owners == 1, ALONE, BLANK))
-    if getattr(pool, "num_cached", 0):
-        idle = [block for block in np.flatnonzero(owners == 0).tolist() if pool.key_of(block) is not None]
-        states[idle] = IDLE
-    if engine.store.swapper is not None:
-        states = np.concatenate([states, np.where(np.array(engine.store.swapper.host.counts) > 0, HOST, BLANK)])
-    each = -(-len(states) // CELLS)
-    states = np.pad(states, (0, -len(states) % each), constant_values=BLANK).reshape(-1, each)
-    return states[np.arange(len(states)), RANK[states].argmax(axis=1)]
-
-
-def _owners(engine: Engine) -> np.ndarray:
-    """How many owners each block of the pool has, the null block none. A learner's pool may have no list of them."""
-    pool = engine.manager.pool
-    counts = getattr(pool, "counts", None)
-    owners = np.array(counts if counts is not None else [pool.ref_count(block) for block in range(pool.num_blocks)])
-    if getattr(pool, "null", None) is not None:
-        owners[pool.null] = 0  # type: ignore[attr-defined]  # it stands for what is gone, and holds nothing
-    return owners
 
 
 def _in_notebook() -> bool:

@@ -16,7 +16,7 @@ from kvlab.models import load_courier
 from kvlab.serve import Engine, Policies, Sampling
 from kvlab.serve.policies import always_swap
 from kvlab.view import watch
-from kvlab.view.live import ALONE, BLANK, CELLS, HOST, IDLE, SHARED, block_states
+from kvlab.view.enginemap import ALONE, BLANK, CELLS, HOST, IDLE, SHARED, block_states
 from tests.serve.models import tiny
 
 
