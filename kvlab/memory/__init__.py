@@ -14,15 +14,7 @@ from .layer_groups import LayerGroup, LayerGroups, group_layers
 from .lengths import LESSON_SEED, alpaca_like, lesson_trace, sharegpt_like
 from .lru import LRUList
 from .manager import BlockManager
-from .mixes import (
-    bursty_arrivals,
-    few_shot,
-    multi_turn,
-    no_sharing,
-    poisson_arrivals,
-    shared_prefix,
-    tree_of_thoughts,
-)
+from .mixes import bursty_arrivals, few_shot, multi_turn, no_sharing, poisson_arrivals, shared_prefix, tree_of_thoughts
 from .policies import POLICIES, next_power_of_two, reserve
 from .pool import BlockPool
 from .prefix import PrefixCache, block_hashes
@@ -44,24 +36,10 @@ from .shapes import (
     tokens_that_fit,
     window_tokens,
 )
-from .sharing import (
-    Write,
-    append_with_cow,
-    beam_step,
-    block_counts,
-    fork,
-    saved_blocks,
-)
+from .sharing import Write, append_with_cow, beam_step, block_counts, fork, saved_blocks
 from .swap import Swapper, SwapPlan, swap_plan
 from .swap_costs import break_even_tokens, recompute_seconds, reload_seconds, swap_seconds
-from .table import (
-    append_tokens,
-    block_size_sweep,
-    blocks_needed,
-    paged_waste,
-    round_up_to_block,
-    slot_mapping,
-)
+from .table import append_tokens, block_size_sweep, blocks_needed, paged_waste, round_up_to_block, slot_mapping
 from .tier_disk import DiskTier
 from .tier_host import HostTier
 from .tier_policy import EVICTIONS
