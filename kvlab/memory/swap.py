@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple, SupportsIndex
 
@@ -83,10 +83,11 @@ class Swapper:
         """Take these sequences from the manager: the copies (pool block, host block) to make before its blocks are
         reused.
 
-        A host pool without enough free blocks: `OutOfBlocks`; an id that is not admitted: `UsageError`.
+        A host pool without enough free blocks: `OutOfBlocks`; an id that is not admitted, or is away too: `UsageError`.
         """
         ids = list(dict.fromkeys(seq_ids))
         tables = [self.manager.table(seq_id) for seq_id in ids]
+        _refuse_both(ids, self._away)
         different = len(set(chain.from_iterable(tables)))
         host = self.host.take(different)
         moved, copies = self.plan(tables, host)
@@ -101,10 +102,11 @@ class Swapper:
         """Give these sequences back to the manager: the copies (host block, pool block) to make before they are read.
 
         The host's blocks are free at once, so the copies come before the next that go out. Fewer free blocks than are
-        needed, `spare` of them beyond: `OutOfBlocks`. An id that is not away: `UsageError`.
+        needed, `spare` of them beyond: `OutOfBlocks`. An id that is not away, or admitted anew since: `UsageError`.
         """
         ids = list(dict.fromkeys(seq_ids))
         away = self._find(ids)
+        _refuse_both(ids, self.manager)
         needed, free = len(set(chain.from_iterable(one.table for one in away))), self.manager.pool.num_free
         if needed + spare > free:
             raise OutOfBlocks(needed + spare, free)
@@ -137,3 +139,10 @@ class Swapper:
         if missing:
             raise UsageError(f"sequence {missing[0]!r} is not swapped out")
         return [self._away[seq_id] for seq_id in seq_ids]
+
+
+def _refuse_both(seq_ids: list[Hashable], there: Container[Hashable]) -> None:
+    """`UsageError` if one with the same id is where these are to go: it would lose its blocks."""
+    both = [seq_id for seq_id in seq_ids if seq_id in there]
+    if both:
+        raise UsageError(f"sequence {both[0]!r} is admitted and swapped out, so it cannot be moved")

@@ -18,7 +18,7 @@ from kvlab.memory import (
     swap_plan,
     swap_seconds,
 )
-from tests.memory.snapshots import snapshot
+from tests.memory.snapshots import refused, snapshot
 
 B = 4
 
@@ -134,6 +134,20 @@ def test_a_move_that_is_refused_changes_nothing_on_either_side():
     swapper.forget([0])
     assert swapper.host.num_free == 3
     swapper.check()
+
+
+def test_whoever_is_admitted_anew_while_away_cannot_be_moved_and_loses_no_block():
+    manager = manager_of(9, 5)
+    swapper = Swapper(manager, 8)
+    swapper.swap_out([0, 1])
+    manager.admit(1, 3)
+    for call in (lambda: swapper.swap_in([0, 1]), lambda: swapper.swap_out([1])):
+        refused(UsageError, manager, swapper, call=call, match="1 is admitted and swapped out")
+    manager.free(1)
+    swapper.swap_in([0, 1])
+    manager.check()
+    swapper.check()
+    assert swapper.host.num_free == 8
 
 
 def test_blocks_for_the_next_tokens_are_told_in_advance():
