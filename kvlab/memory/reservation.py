@@ -14,12 +14,14 @@ class Reservation:
 
     pages: how many are mapped in each range, from the front. used: how many, in all ranges, the tokens need; those
     beyond are spares. fits: so many tokens need no page more than these do. addresses: the real ones, if there are any.
+    room: tokens for which these are long enough, which are more where they were another's before.
     """
 
-    __slots__ = ("addresses", "fits", "max_tokens", "num_tokens", "page_bytes", "pages", "token_bytes", "used")
+    __slots__ = ("addresses", "fits", "max_tokens", "num_tokens", "page_bytes", "pages", "room", "token_bytes", "used")
 
     def __init__(self, max_tokens: int, token_bytes: tuple[int, ...], page_bytes: int) -> None:
-        self.max_tokens, self.token_bytes, self.page_bytes = max_tokens, token_bytes, page_bytes
+        self.max_tokens = self.room = max_tokens
+        self.token_bytes, self.page_bytes = token_bytes, page_bytes
         self.addresses: Addresses | None = None
         self.pages = [0] * len(token_bytes)
         self.hold(0)
@@ -27,7 +29,7 @@ class Reservation:
     @property
     def sizes(self) -> list[int]:
         """Bytes of each range: whole pages."""
-        return [pages * self.page_bytes for pages in self.needed(self.max_tokens)]
+        return [pages * self.page_bytes for pages in self.needed(self.room)]
 
     def needed(self, num_tokens: int) -> list[int]:
         """Pages that so many tokens take in each range."""
@@ -36,8 +38,8 @@ class Reservation:
     def hold(self, num_tokens: int) -> None:
         """So many tokens are there from now on; their pages are mapped, others are spares."""
         needed = self.needed(num_tokens)
-        room = (pages * self.page_bytes // width for pages, width in zip(needed, self.token_bytes, strict=True))
-        self.num_tokens, self.used, self.fits = num_tokens, sum(needed), min(self.max_tokens, *room)
+        fitting = (pages * self.page_bytes // width for pages, width in zip(needed, self.token_bytes, strict=True))
+        self.num_tokens, self.used, self.fits = num_tokens, sum(needed), min(self.max_tokens, *fitting)
 
     def unmapped(self, needed: Sequence[int]) -> int:
         """How many of the first `needed[i]` pages of each range i are not mapped."""

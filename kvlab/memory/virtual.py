@@ -45,8 +45,9 @@ class VirtualCache(PageAccounts):
         if max_tokens < 1:
             raise UsageError(f"addresses are reserved for at least 1 token, not {max_tokens}")
         for place in reversed(range(len(self._idle))):
-            if self._idle[place].max_tokens >= max_tokens:
-                self._requests[request] = self._idle.pop(place)
+            if self._idle[place].room >= max_tokens:
+                one = self._requests[request] = self._idle.pop(place)
+                one.max_tokens = max_tokens
                 return
         one = Reservation(max_tokens, self.token_bytes, self.page_bytes)
         if self._backing is not None:
