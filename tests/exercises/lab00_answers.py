@@ -44,6 +44,7 @@ WRONG = {
         ("def round_up_to_block(n, b):\n    result = (n + b - 1) // b * b", "is a `return` missing?"),
         ("def round_up_to_block(n):\n    return n", "is called as round_up_to_block(num_tokens, block_size)"),
         ("def round_up_to_block(n, b):\n    return 32", "returned 32"),
+        ("def round_up_to_block(n, b):\n    if n < b:\n        return b\n    return n", "leaves longer conversations"),
         ("def round_up_to_block(n, b):\n    return max(b, (n + b - 1) // b * b)", "one block for zero tokens"),
         ("def round_up_to_block(n, b):\n    if n % b:\n        return (n // b + 1) * b", "is a `return` missing?"),
         ("import math\ndef round_up_to_block(n, b):\n    return math.ceil(n / b) * float(b)", "it is a float"),

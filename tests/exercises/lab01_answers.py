@@ -87,7 +87,10 @@ WRONG = {
         ("memory_bytes * 1e9 // bytes_per_token", "(a float), expected 7 (an int)"),
         ("memory_bytes * 2**30 // bytes_per_token", "2**30"),
         ("memory_bytes // bytes_per_token // 2", "counts keys and values already"),
-        ("memory_bytes // bytes_per_token // 1024", "given in bytes already"),
+        ("memory_bytes // bytes_per_token // 1024", "Both numbers are in bytes already"),
+        ("memory_bytes / 2**30 // bytes_per_token", "Turns the memory into GiB"),
+        ("memory_bytes // 1024 // 1024 // 1024 // bytes_per_token", "Turns the memory into GiB"),
+        ("int(memory_bytes / (128 * 1024))", "Works for a token of 128 KiB only"),
         ("memory_bytes * bytes_per_token", "returned 70000, expected 7"),
         ("memory_bytes % bytes_per_token", "Looks like %"),
         ("print(memory_bytes // bytes_per_token)", "printed 7 and returned nothing"),
@@ -148,5 +151,20 @@ WRONG = {
         ("if context > window:\n    return full_layers * context + window_layers * window",
          "window_tokens(context=3, window=5, window_layers=3, full_layers=2) returned nothing (None)"),
         ("context + min(context, window)", "one full layer and one window layer"),
+        ("if context <= window:\n    return full_layers * context\n"
+         "return full_layers * context + window_layers * window",
+         "while a conversation is no longer than the window. Then they keep all"),
+        ("if context < window:\n    return window_layers * context\n"
+         "return full_layers * context + window_layers * window",
+         "Leaves the full layers out while a conversation is shorter"),
+        ("if context > window:\n    return full_layers * context + window_layers * window\n"
+         "return window_layers * context",
+         "Leaves the full layers out while a conversation is no longer"),
+        ("if context < window:\n    return context\nreturn full_layers * context + window_layers * window",
+         "Counts one layer while a conversation is shorter"),
+        ("if context > window:\n    return full_layers * context + window_layers * window\nelse:\n    return context",
+         "Counts one layer while a conversation is no longer"),
+        ("if context < window:\n    return 0\nreturn full_layers * context + window_layers * window",
+         "Next: treat a conversation shorter than the window"),
     ),
 }

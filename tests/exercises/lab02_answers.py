@@ -105,6 +105,15 @@ RIGHT = {
 WRONG = {
     "reserve": [
         (policies(result="slots"), "more than the context"),
+        (policies(result="slots if policy == 'oracle' else min(slots, context)"), "The oracle is not capped"),
+        (policies(result="slots if policy == 'power of two' else min(slots, context)"),
+         "The \"power of two\" is not capped"),
+        (policies(result="slots if policy in ('oracle', 'power of two') else min(slots, context)"),
+         "Reserves more than the context"),
+        (policies(result="max(slots, context)"), "Looks like max()"),
+        (policies(power="prompt + 2 * answer"), "Looks like 2 * answer"),
+        (policies().replace('"power of two"', '"power_of_two"'), "Next: write \"power of two\", with spaces"),
+        (policies().replace('"prompt+max"', '"prompt + max"'), "Next: write \"prompt+max\", without spaces"),
         (policies(power="prompt + 2 ** answer.bit_length()"), "a power of two already"),
         (policies(power="prompt + 2 ** (answer.bit_length() - 1)"), "Rounds down to a power of two"),
         (policies(power="2 ** (prompt + answer - 1).bit_length()"), "Rounds prompt and answer together"),
@@ -146,6 +155,11 @@ WRONG = {
         ("return prompt + generated, allocated - prompt - answer, answer - generated", "changed places"),
         ("return prompt + generated, answer, allocated - prompt - generated - answer", "whole answer as later"),
         ("return prompt + generated, answer - generated, prompt + answer - allocated", "wrong way round"),
+        ("return prompt + answer, answer - generated, allocated - prompt - answer", "Counts the whole answer as held"),
+        ("return prompt, answer - generated, allocated - prompt - answer", "What is written of the answer is missing"),
+        ("held = prompt + generated\nlater = answer - generated\nreturn held, later, allocated - (held - later)",
+         "Adds later back"),
+        ("return prompt + generated, generated - answer, allocated - prompt - answer", "later is the answer less"),
         ("return prompt + generated, answer - generated", "returned 2 items, (12, 3), expected 3"),
         ("held = prompt + generated\nprint(held, answer - generated, allocated - prompt - answer)", "returned nothing"),
         ("return {'held': prompt + generated, 'later': answer - generated, 'internal': allocated - prompt - answer}",
@@ -174,6 +188,17 @@ WRONG = {
         ("return 1 - max(holes) / sum(holes) if holes else 0.0", "TypeError"),
         ("sizes = [s for _, s in holes]\nif sizes:\n    return 1 - max(sizes) / sum(sizes)", "returned nothing (None)"),
         ("sizes = [s for _, s in holes]\nprint(1 - max(sizes) / sum(sizes))", "printed 0.4 and returned nothing"),
+        ("return 1 - holes[-1][1] / sum(s for _, s in holes) if holes else 0.0", "the hole that lies highest"),
+        ("sizes = [s for _, s in holes]\nif not sizes:\n    return 0.0\nreturn sum(sizes) - max(sizes) / sum(sizes)",
+         "Python divides before it subtracts"),
+        ("sizes = [s for _, s in holes]\nif not sizes:\n    return 0.0\nsizes.remove(max(sizes))\n"
+         "return sum(sizes) / sum(sizes)", "Divides by what is left"),
+        ("sizes = [s for _, s in holes]\nif not sizes:\n    return 0.0\nlargest = max(sizes)\n"
+         "return sum(s for s in sizes if s < largest) / sum(sizes)", "as large as the largest"),
+        ("sizes = [end - start for start, end in holes]\nreturn 1 - max(sizes) / sum(sizes) if sizes else 0.0",
+         "(start, size) for (start, end)"),
+        ("sizes = [s for _, s in holes]\nreturn round(1 - max(sizes) / sum(sizes), 2) if sizes else 0.0",
+         "Next: do not round"),
         ("sizes = [s for _, s in holes]\nreturn sum(sizes) - max(sizes) if sizes else 0.0",
          "their part of all free slots"),
     ),
@@ -198,13 +223,28 @@ WRONG = {
          "return moves, sum(m[2] for m in moves)", "from and to have changed places"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.append((start, to, size))\n        to += size\n"
-         "return moves, sum(m[2] for m in moves)", "returned"),
+         "return moves, sum(m[2] for m in moves)", "One that stays takes room too"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.append((start, to))\n    to += size\n"
          "return moves, 0", "a move has three numbers. Until"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks, reverse=True):\n    if start != to:\n"
          "        moves.append((start, to, size))\n"
-         "    to += size\nreturn moves, sum(m[2] for m in moves)", "expected ([(6, 4, 3)], 3)"),
+         "    to += size\nreturn moves, sum(m[2] for m in moves)", "Starts with the highest piece"),
+        ("moves, to = [], 0\nfor start, size in chunks:\n    if start > to:\n"
+         "        moves.append((start, to, size))\n    to += size\n"
+         "return moves, sum(m[2] for m in moves)", "in the order of the list"),
+        ("moves, to = [], 0\nfor start, size in sorted(chunks, key=lambda c: c[1], reverse=True):\n"
+         "    if start != to:\n        moves.append((start, to, size))\n    to += size\n"
+         "return moves, sum(m[2] for m in moves)", "Puts the longest piece first"),
+        ("moves, end = [], 0\nfor start, size in sorted(chunks):\n    if start != end:\n"
+         "        moves.append((start, end, size))\n    end = start + size\n"
+         "return moves, sum(m[2] for m in moves)", "That one has moved to the left as well"),
+        ("moves, to = [], sorted(chunks)[0][0] if chunks else 0\nfor start, size in sorted(chunks):\n"
+         "    if start != to:\n        moves.append((start, to, size))\n    to += size\n"
+         "return moves, sum(m[2] for m in moves)", "Leaves the first piece where it is"),
+        ("moves, moved, to = [], 0, 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
+         "        moves.append((start, to, to + size))\n        moved += size\n    to += size\n"
+         "return moves, moved", "The third number says where a move ends"),
         ("moves, to = [], 0\nfor start, size in sorted(chunks):\n    if start != to:\n"
          "        moves.insert(0, (start, to, size))\n"
          "    to += size\nreturn moves, sum(m[2] for m in moves)", "has still to move"),

@@ -201,6 +201,14 @@ WRONG_ARENAS = [
      "free and largest have changed places"),
     (_but(("max((length for _, length in self.holes), default=0)", "max([length for _, length in self.holes])")),
      "default=0"),
+    (_but(("max((length for _, length in self.holes), default=0)", "max(self.holes)[1] if self.holes else 0")),
+     "compares starts first"),
+    (_but((_JOIN, '''        for i in range(len(self.holes) - 1):
+            if sum(self.holes[i]) == self.holes[i + 1][0]:
+                self.holes[i] = (self.holes[i][0], self.holes[i][1] + self.holes[i + 1][1])
+                del self.holes[i + 1]
+''')), "The list gets shorter while the loop counts to its old length"),
+    (_but(("                self.sizes[start] = size\n", "")), "free(0) was refused, but a piece begins there"),
     (_LIST[:_LIST.index("    def free")].replace("if length >= size:", "if length > size:")
      + "    def free(self, start):\n        ...\n", "> where >= is meant"),
 ]

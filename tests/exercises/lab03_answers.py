@@ -97,7 +97,16 @@ WRONG = {
         ("list(range(start, stop))", "the token's position"),
         ("[table[i // block_size] + i % block_size for i in range(start, stop)]",
          "Block 7 begins at slot 7 * block_size"),
-        ("[table[i // block_size] * block_size + i for i in range(start, stop)]", "Adds the whole position"),
+        ("[table[i // block_size] * block_size + i for i in range(start, stop)]", "grows past the end of the block"),
+        ("slots, offset = [], start % block_size\nfor i in range(start, stop):\n"
+         "    slots.append(table[i // block_size] * block_size + offset)\n    offset += 1\nreturn slots",
+         "grows past the end of the block"),
+        ("slots = []\nfor i in range(start, stop):\n"
+         "    slots.append(table[i // block_size] * block_size + i % block_size)\n    return slots",
+         "Stops after the first token"),
+        ("slots = []\nfor i in range(start, stop):\n"
+         "    slots += [table[i // block_size] * block_size + i % block_size]\n    if slots:\n        return slots\n"
+         "return slots", "Stops after the first token"),
         ("[table[i // block_size] * block_size + i % block_size for i in range(start, stop + 1)]", "one token too far"),
         ("[table[i // block_size] * block_size + i % block_size for i in range(stop)]", "Starts at token 0"),
         ("[table[i // block_size] * block_size + i % block_size for i in range(start + 1, stop)]", "returned"),
@@ -134,6 +143,15 @@ WRONG = {
          "Looks like total // block_size + 1"),
         ("total = num_tokens + new_tokens\nif total % block_size == 0:\n    table += pool.take(1)\n" + _RETURN,
          "Looks like total // block_size: the tokens after"),
+        ("total = num_tokens + new_tokens\ntable += pool.take(-(-total // block_size))\n" + _RETURN,
+         "the table has some of them already"),
+        ("total = num_tokens + new_tokens\nif num_tokens % block_size == 0:\n"
+         "    table.append(pool.take(1)[0])\n" + _RETURN,
+         "one block at most"),
+        ("total = num_tokens + new_tokens\nroom = block_size - num_tokens % block_size\nif new_tokens > room:\n"
+         "    table += pool.take(-(-(new_tokens - room) // block_size))\n" + _RETURN, "Sees room where none is"),
+        (_GROW + "return slot_mapping(table, num_tokens, new_tokens, block_size)", "Takes new_tokens for the end"),
+        (_TAKE + "table += missing\n" + _RETURN, "'int' object is not iterable"),
         (_TAKE + "table = table + pool.take(missing)\n" + _RETURN, "Makes a new list"),
         (_TAKE + "table.append(pool.take(missing))\nreturn []", "Appends the list of blocks as one entry"),
         (_TAKE + "for _ in range(missing):\n    table += pool.take(1)\n" + _RETURN, "the table has grown already"),
@@ -200,6 +218,9 @@ WRONG = {
         ("print(sum(-n % block_size for n in lengths))", "printed 3 and returned nothing"),
         ("total = 0\nfor n in lengths:\n    total = -n % block_size\nreturn total", "returned 1, expected 6"),
         ("-lengths % block_size", "TypeError"),
+        ("blocks_needed(lengths, block_size)", "Next: lengths is a list: go through its items"),
+        ("sum(16 - n % 16 for n in lengths if n % 16)", "Works for blocks of 16 only"),
+        ("len(lengths) * block_size - sum(lengths)", "Takes one block for each sequence"),
         ("sum(-(-n // block_size) - n for n in lengths)", "multiply the blocks by block_size"),
         ("sum(-n % block_size for n in lengths) / 1", "Next: return an int"),
     ),
@@ -213,7 +234,28 @@ WRONG = {
         (_COUNT + "    rows.append((size, sum(lengths) / (blocks * size), blocks * size))\nreturn rows",
          "Counts slots"),
         (_COUNT + "    rows.append((size, sum(lengths) / blocks * size, blocks))\nreturn rows",
-         "returned [(4, 12.0, 2)]"),
+         "put brackets around blocks times size"),
+        (_COUNT + "    rows.append((size, sum(lengths) / blocks, blocks))\nreturn rows",
+         "Looks like tokens over blocks"),
+        (_COUNT + "    rows.append((size, sum(lengths) // (blocks * size), blocks))\nreturn rows", "Looks like //"),
+        ("blocks = sum(-(-n // 16) for n in lengths)\n"
+         "return [(b, sum(lengths) / (blocks * 16), blocks) for b in block_sizes]",
+         "Every row is that of blocks of 16"),
+        ("blocks = sum(-(-n // 16) for n in lengths)\n"
+         "return [(b, sum(lengths) / (blocks * b), blocks) for b in block_sizes]", "Counts blocks of 16 in every row"),
+        ("size = block_sizes[0]\nblocks = sum(-(-n // size) for n in lengths)\n"
+         "return [(b, sum(lengths) / (blocks * size), blocks) for b in block_sizes]",
+         "Every row is that of the first size"),
+        ("size = block_sizes[0]\nblocks = sum(-(-n // size) for n in lengths)\n"
+         "return [(b, sum(lengths) / (blocks * b), blocks) for b in block_sizes]", "Counts blocks of the first size"),
+        ("rows, blocks = [], 0\nfor size in block_sizes:\n    for n in lengths:\n"
+         "        blocks += blocks_needed(n, size)\n"
+         "    rows.append((size, sum(lengths) / (blocks * size), blocks))\nreturn rows", "Counts on from one size"),
+        ("rows = []\nfor size in block_sizes:\n    blocks = sum(n // size for n in lengths)\n"
+         "    rows.append((size, sum(lengths) / (blocks * size), blocks))\nreturn rows",
+         "Rounds the number of blocks down"),
+        ("rows = []\nfor size in block_sizes:\n    blocks = sum(n / size for n in lengths)\n"
+         "    rows.append((size, sum(lengths) / (blocks * size), blocks))\nreturn rows", "counts parts of blocks"),
         (_COUNT + "    rows.append((size, 100 * sum(lengths) / (blocks * size), blocks))\nreturn rows",
          "Looks like percent"),
         (_COUNT + "    rows.append((size, blocks, sum(lengths) / (blocks * size)))\nreturn rows", "changed places"),

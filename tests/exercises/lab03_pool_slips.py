@@ -1,8 +1,58 @@
-"""More pools that go wrong, with the advice that must follow: slips of the language, and halves of a pool."""
+"""More pools that go wrong, with the advice that must follow: refusals that come too late, slips of the language, and
+halves of a pool."""
 
-from tests.exercises.lab03_pools import DICTIONARY, but, until
+from tests.exercises.lab03_pools import DICTIONARY, LISTS, but, until
+
+_RELEASE = LISTS[LISTS.index("    def release"):LISTS.index("    def ref_count")]
+_SHARE = LISTS[LISTS.index("    def share"):LISTS.index("    def release")]
+_ONE_BY_ONE = """    def release(self, blocks):
+        for block in blocks:
+            self.counts[block] -= 1
+            if self.counts[block] == 0:
+                self.free.append(block)
+            elif self.counts[block] < 0:
+                raise UsageError("nobody owns it")
+
+"""
+_LOOKS_IN_THE_LOOP = """    def release(self, blocks):
+        for block in blocks:
+            if self.counts[block] == 0:
+                raise UsageError("nobody owns it")
+            self.counts[block] -= 1
+            if self.counts[block] == 0:
+                self.free.append(block)
+
+"""
+_LOWERS_ALL = """    def release(self, blocks):
+        for block in blocks:
+            self.counts[block] -= 1
+        if min(self.counts) < 0:
+            raise UsageError("nobody owns one of them")
+        for block in blocks:
+            if self.counts[block] == 0:
+                self.free.append(block)
+
+"""
+_SHARES_IN_THE_LOOP = """    def share(self, blocks):
+        for block in blocks:
+            if self.counts[block] == 0:
+                raise UsageError("nobody owns it")
+            self.counts[block] += 1
+
+"""
 
 POOL_SLIPS = [
+    (but((_RELEASE, _ONE_BY_ONE)), "Takes one from a count, and then looks"),
+    (but((_RELEASE, _ONE_BY_ONE), (_SHARE, _SHARES_IN_THE_LOOP)), "then release; the same in share"),
+    (but((_RELEASE, _LOOKS_IN_THE_LOOP), (_SHARE, _SHARES_IN_THE_LOOP)), "Both share and release refuse in the middle"),
+    (but((_RELEASE, _LOWERS_ALL.replace("in blocks:\n            if", "in set(blocks):\n            if"))),
+     "Lowers all counts, and then looks"),
+    (but((_RELEASE, _LOWERS_ALL)), "so freed twice"),
+    (but((_RELEASE, _ONE_BY_ONE.replace("-= 1", "= max(self.counts[block] - 1, -1)").replace("< 0", "== -1")
+          .replace("raise", "self.counts[block] = -7\n                raise"))),
+     "Next: refuse a block that nobody owns, before anything changes"),
+    (but(("taken = [self.free.pop() for _ in range(count)]", "taken = self.free[:count]\n        del self.free[0]")),
+     "after take(2) num_free is 3, expected 2"),
     (but(("        self.counts = [0] * num_blocks\n",
      "        self.counts = [0] * num_blocks\n        self.out = []\n"),
           ("        return taken\n",

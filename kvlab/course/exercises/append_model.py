@@ -83,7 +83,8 @@ def _arrival(part: Any, table: list[int], length: int, arriving: int, pool: List
         try:
             _grown(table, before, wanted, pool, total, block_size)
         except Wrong as wrong:  # a table as it must not be says more than the error of a look-up in it
-            raise wrong from error
+            if table != before or isinstance(error, IndexError):
+                raise wrong from error
         raise
     _grown(table, before, wanted, pool, total, block_size)
     _right_slots(slots, [table[i // block_size] * block_size + i % block_size for i in range(length, total)], table)

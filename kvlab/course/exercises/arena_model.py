@@ -96,7 +96,11 @@ def _numbers_next(said: tuple[Any, ...], wanted: tuple[int, ...]) -> str:
 
 def _free(arena: Any, model: ArenaModel, start: int) -> None:
     if start in model.pieces:
-        arena.free(start)
+        try:
+            arena.free(start)
+        except UsageError:
+            raise Wrong(f"free({start}) was refused, but a piece begins there.",
+                        next="remember in allocate where each piece begins, and how long it is") from None
         model.free(start)
         return same_holes(arena, model, f"free({start})")
     def damage() -> str:

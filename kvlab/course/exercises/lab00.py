@@ -47,6 +47,10 @@ def at_least_one_block(num_tokens, block_size):
     return max(1, -(-num_tokens // block_size)) * block_size
 
 
+def one_block_or_as_it_is(num_tokens, block_size):
+    return max(num_tokens, block_size)
+
+
 def swapped(num_tokens, block_size):
     return -(-block_size // num_tokens) * num_tokens
 
@@ -90,6 +94,9 @@ ROUND_UP_TO_BLOCK = Exercise(
                 next="use block_size in place of 16"),
         Mistake(at_least_one_block, "Takes one block for zero tokens. Without a token there is nothing to store.",
                 next="treat zero tokens"),
+        Mistake(one_block_or_as_it_is,
+                "Rounds up to one block, and leaves longer conversations as they are. But 17 tokens take 32 slots.",
+                next="round up to the next multiple of block_size"),
         Mistake(swapped, "Looks like num_tokens and block_size have changed places.",
                 next="divide the tokens by the block size"),
     ),

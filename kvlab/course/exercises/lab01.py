@@ -1,10 +1,11 @@
-"""Lab 01: what a token costs. The decode step is in lab01_step.py, the extra exercises in lab01_extra.py."""
+"""Lab 01: what a token costs. The three other exercises have a file each: lab01_*.py."""
 
 from __future__ import annotations
 
 from kvlab.course.declare import Cases, Exercise, Mistake
-from kvlab.course.exercises.lab01_extra import EXTRA
+from kvlab.course.exercises.lab01_latents import LATENT_BYTES_PER_TOKEN
 from kvlab.course.exercises.lab01_step import DECODE_STEP_SECONDS
+from kvlab.course.exercises.lab01_window import WINDOW_TOKENS
 
 
 def keys_only(layers, kv_heads, head_dim, bytes_per_number=2):
@@ -125,6 +126,18 @@ def kib_a_token(memory_bytes, bytes_per_token):
     return memory_bytes // (bytes_per_token * 1024)
 
 
+def memory_in_gib(memory_bytes, bytes_per_token):
+    return memory_bytes // 2**30 // bytes_per_token
+
+
+def memory_in_parts_of_gib(memory_bytes, bytes_per_token):
+    return memory_bytes / 2**30 // bytes_per_token
+
+
+def price_written_in(memory_bytes, bytes_per_token):
+    return memory_bytes // 131_072
+
+
 def halved(memory_bytes, bytes_per_token):
     return memory_bytes // (2 * bytes_per_token)
 
@@ -159,8 +172,16 @@ TOKENS_THAT_FIT = Exercise(
                 next="leave the units alone"),
         Mistake(gibibytes, "Multiplies the memory by 2**30. It is given in bytes already, as its name says.",
                 next="leave the units alone"),
-        Mistake(kib_a_token, "Multiplies the price by 1024. It is given in bytes already, as its name says.",
+        Mistake(kib_a_token, "Divides by 1024 as well. Both numbers are in bytes already, as their names say.",
                 next="leave the units alone"),
+        Mistake(memory_in_gib,
+                "Turns the memory into GiB. The price is in bytes, so the memory has to be in bytes too.",
+                next="leave the units alone"),
+        Mistake(memory_in_parts_of_gib,
+                "Turns the memory into GiB. The price is in bytes, so the memory has to be in bytes too.",
+                next="leave the units alone"),
+        Mistake(price_written_in, "Works for a token of 128 KiB only. The price comes as an argument.",
+                next="use bytes_per_token in place of a number"),
         Mistake(halved, "Halves the result. bytes_per_token counts keys and values already.",
                 next="take the price as it is"),
         Mistake(what_is_left, "Looks like %, the bytes that are left over. The question is how many tokens fit.",
@@ -177,4 +198,4 @@ TOKENS_THAT_FIT = Exercise(
     ),
 )
 
-EXERCISES = [BYTES_PER_TOKEN, TOKENS_THAT_FIT, DECODE_STEP_SECONDS, *EXTRA]
+EXERCISES = [BYTES_PER_TOKEN, TOKENS_THAT_FIT, DECODE_STEP_SECONDS, LATENT_BYTES_PER_TOKEN, WINDOW_TOKENS]

@@ -3,97 +3,12 @@
 from __future__ import annotations
 
 from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.course.exercises import lab02_reserve_mistakes as wrong
 from kvlab.course.exercises.lab02_arena import FIRST_FIT_ARENA
 from kvlab.course.exercises.lab02_compact import COMPACT
 from kvlab.course.exercises.lab02_holes import EXTERNAL_FRAGMENTATION
 from kvlab.course.exercises.lab02_waste import WASTE_KINDS
 from kvlab.errors import UsageError
-
-
-def _reserve(policy, prompt, answer, context=8192, max_answer=2048, *, cap=True, power=None, unknown=UsageError):
-    """The four policies, with room for one thing to go wrong."""
-    power = power or (lambda n: 2 ** (n - 1).bit_length())
-    slots = {"full": context, "prompt+max": prompt + max_answer,
-             "power of two": prompt + power(answer), "oracle": prompt + answer}
-    if policy not in slots:
-        if unknown is None:
-            return None
-        raise unknown(policy)
-    return min(slots[policy], context) if cap else slots[policy]
-
-
-def never_capped(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, cap=False)
-
-
-def next_power_doubled(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2 ** n.bit_length())
-
-
-def power_below(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2 ** (n.bit_length() - 1))
-
-
-def power_from_two(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: max(2, 2 ** (n - 1).bit_length()))
-
-
-def two_to_the_answer(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: 2**n)
-
-
-def answer_squared(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, power=lambda n: n**2)
-
-
-def power_of_the_sum(policy, prompt, answer, context=8192, max_answer=2048):
-    if policy == "power of two":
-        return min(2 ** (prompt + answer - 1).bit_length(), context)
-    return _reserve(policy, prompt, answer, context, max_answer)
-
-
-def prompt_forgotten(policy, prompt, answer, context=8192, max_answer=2048):
-    if policy == "full":
-        return context
-    return _reserve(policy, 0, answer, context, max_answer)
-
-
-def knows_the_answer(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, min(max_answer, answer))
-
-
-def full_plus_prompt(policy, prompt, answer, context=8192, max_answer=2048):
-    return prompt + context if policy == "full" else _reserve(policy, prompt, answer, context, max_answer)
-
-
-def numbers_written_in(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, 8192, 2048)
-
-
-def max_written_in(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, 2048)
-
-
-def context_written_in(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, 8192, max_answer)
-
-
-def none_for_unknown(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, unknown=None)
-
-
-def oracle_for_unknown(policy, prompt, answer, context=8192, max_answer=2048):
-    known = ("full", "prompt+max", "power of two")
-    return _reserve(policy if policy in known else "oracle", prompt, answer, context, max_answer)
-
-
-def value_error(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, unknown=ValueError)
-
-
-def key_error(policy, prompt, answer, context=8192, max_answer=2048):
-    return _reserve(policy, prompt, answer, context, max_answer, unknown=KeyError)
-
 
 RESERVE = Exercise(
     name="reserve", lab="02", part="kvlab.memory.reserve", stars=1, core=True, minutes=8,
@@ -111,49 +26,67 @@ RESERVE = Exercise(
               next="raise UsageError for any other name"),
     ),
     mistakes=(
-        Mistake(never_capped,
+        Mistake(wrong.never_capped,
                 "Reserves more than the context. No request grows longer than that, so nothing beyond is ever used.",
                 next="take the smaller of the two"),
-        Mistake(next_power_doubled,
+        Mistake(wrong.oracle_not_capped,
+                "The oracle is not capped: with a long prompt it reserves more than the context. No policy does.",
+                next='take the smaller of the two for "oracle" as well'),
+        Mistake(wrong.power_not_capped,
+                'The "power of two" is not capped: after a long prompt it reserves more than the context.',
+                next='take the smaller of the two for "power of two" as well'),
+        Mistake(wrong.the_larger,
+                "Looks like max(), so everybody gets the whole context at least. It is the most there is.",
+                next="use min()"),
+        Mistake(wrong.next_power_doubled,
                 "Doubles an answer that is a power of two already: for 64 tokens 64 slots are enough.",
                 next="treat the exact power of two"),
-        Mistake(power_below, "Rounds down to a power of two, so the end of the answer has no place.",
+        Mistake(wrong.power_below, "Rounds down to a power of two, so the end of the answer has no place.",
                 next="round up to a power of two"),
-        Mistake(power_from_two, "Starts at 2. One is a power of two as well: 2 ** 0.",
+        Mistake(wrong.power_from_two, "Starts at 2. One is a power of two as well: 2 ** 0.",
                 next="treat an answer of 1 token"),
-        Mistake(two_to_the_answer,
+        Mistake(wrong.two_to_the_answer,
                 "Looks like 2 ** answer. Wanted is the answer's length, rounded up to 1, 2, 4, 8 and so on.",
                 next="find the first power of two that is at least `answer`"),
-        Mistake(answer_squared, "Looks like answer ** 2, a square. A power of two is 1, 2, 4, 8 and so on.",
+        Mistake(wrong.answer_squared, "Looks like answer ** 2, a square. A power of two is 1, 2, 4, 8 and so on.",
                 next="find the first power of two that is at least `answer`"),
-        Mistake(power_of_the_sum,
+        Mistake(wrong.answer_doubled,
+                "Looks like 2 * answer. A power of two is 1, 2, 4, 8 and so on: for 100 tokens it is 128.",
+                next="find the first power of two that is at least `answer`"),
+        Mistake(wrong.power_of_the_sum,
                 "Rounds prompt and answer together. The prompt is known, so only the answer is rounded up.",
                 next="round the answer, then add the prompt"),
-        Mistake(prompt_forgotten,
+        Mistake(wrong.prompt_forgotten,
                 "The prompt has no place: its keys and values stay in memory as well as the answer's.",
                 next="add the prompt"),
-        Mistake(knows_the_answer, '"prompt+max" looks at `answer`, which nobody knows when the request starts.',
+        Mistake(wrong.knows_the_answer, '"prompt+max" looks at `answer`, which nobody knows when the request starts.',
                 next="use max_answer, whatever the answer"),
-        Mistake(full_plus_prompt, 'Adds the prompt to the context. The context is prompt and answer together.',
+        Mistake(wrong.full_plus_prompt, 'Adds the prompt to the context. The context is prompt and answer together.',
                 next='"full" is the context itself'),
-        Mistake(numbers_written_in,
+        Mistake(wrong.numbers_written_in,
                 "Works for 8192 and 2048 only. The limits come as arguments: context and max_answer.",
                 next="use context and max_answer"),
-        Mistake(max_written_in, "Works for answers up to 2048 only. The limit comes as an argument: max_answer.",
+        Mistake(wrong.max_written_in, "Works for answers up to 2048 only. The limit comes as an argument: max_answer.",
                 next="use max_answer"),
-        Mistake(context_written_in, "Works for a context of 8192 only. The limit comes as an argument: context.",
+        Mistake(wrong.context_written_in, "Works for a context of 8192 only. The limit comes as an argument: context.",
                 next="use context"),
-        Mistake(none_for_unknown,
+        Mistake(wrong.power_refused,
+                'Refuses "power of two", which is one of the four. Names are compared letter by letter.',
+                next='write "power of two", with spaces'),
+        Mistake(wrong.maximum_refused,
+                'Refuses "prompt+max", which is one of the four. Names are compared letter by letter.',
+                next='write "prompt+max", without spaces'),
+        Mistake(wrong.none_for_unknown,
                 "An unknown policy is answered with None. A typo would show much later, somewhere else.",
                 next="raise UsageError for any other name"),
-        Mistake(oracle_for_unknown,
+        Mistake(wrong.oracle_for_unknown,
                 "Takes any other name for the oracle, by a last else. A typo would pass as a result.",
                 next="raise UsageError for any other name"),
-        Mistake(value_error,
+        Mistake(wrong.value_error,
                 "Refuses, but by another name. The course's callers catch UsageError, which says that the call was "
                 "wrong.",
                 next="raise UsageError instead of ValueError"),
-        Mistake(key_error,
+        Mistake(wrong.key_error,
                 "Refuses, but by another name. The course's callers catch UsageError, which says that the call was "
                 "wrong.",
                 next="raise UsageError instead of KeyError"),

@@ -178,6 +178,20 @@ class FreeAndLargestSwapped(_Plain):
         raise OutOfMemory(size, max(lengths, default=0), sum(lengths))
 
 
+class HighestForLargest(_Plain):
+    def refuse(self, size):
+        raise OutOfMemory(size, sum(length for _, length in self.holes), max(self.holes)[1] if self.holes else 0)
+
+
+class DeletesWhileWalking(_Plain):
+    def give_back(self, start, size):
+        self.holes = sorted([*self.holes, (start, size)])
+        for i in range(len(self.holes) - 1):
+            (left, length), (right, more) = self.holes[i], self.holes[i + 1]
+            if left + length == right:
+                self.holes[i : i + 2] = [(left, length + more)]
+
+
 class MaxOfNothing(_Plain):
     def refuse(self, size):
         lengths = [length for _, length in self.holes]

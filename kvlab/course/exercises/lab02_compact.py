@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Cases, Exercise, Mistake, Wrong
+from kvlab.course.exercises import lab02_compact_mistakes as wrong
 from kvlab.course.exercises.scenarios import is_count
 
 
@@ -39,82 +40,6 @@ def _overwrites(move: tuple[int, int, int], later: tuple[int, int, int]) -> bool
     return later[0] < to + size and to < later[0] + later[2]
 
 
-def moves_that_stay(chunks):
-    moves, to = [], 0
-    for start, size in sorted(chunks):
-        moves.append((start, to, size))
-        to += size
-    return moves, sum(size for _, _, size in moves)
-
-
-def moves_that_stay_uncounted(chunks):
-    moves, to = [], 0
-    for start, size in sorted(chunks):
-        moves.append((start, to, size))
-        to += size
-    return moves, sum(size for start, to, size in moves if start != to)
-
-
-def counts_all_tokens(chunks):
-    return compacted(sorted(chunks))[0], sum(size for _, size in chunks)
-
-
-def compacted(chunks):
-    moves, to = [], 0
-    for start, size in chunks:
-        if start != to:
-            moves.append((start, to, size))
-        to += size
-    return moves, sum(size for _, _, size in moves)
-
-
-def in_given_order(chunks):
-    return compacted(chunks)
-
-
-def sorts_the_callers_list(chunks):
-    chunks.sort()
-    return compacted(chunks)
-
-
-def counts_moves(chunks):
-    moves, _ = compacted(sorted(chunks))
-    return moves, len(moves)
-
-
-def right_to_left(chunks):
-    moves, tokens = compacted(sorted(chunks))
-    return moves[::-1], tokens
-
-
-def distance_times_size(chunks):
-    moves, _ = compacted(sorted(chunks))
-    return moves, sum((start - to) * size for start, to, size in moves)
-
-
-def to_and_from_swapped(chunks):
-    moves, tokens = compacted(sorted(chunks))
-    return [(to, start, size) for start, to, size in moves], tokens
-
-
-def by_size(chunks):
-    return compacted(sorted(chunks, key=lambda chunk: chunk[1]))
-
-
-def moves_alone(chunks):
-    return compacted(sorted(chunks))[0]
-
-
-def only_the_first_gap(chunks):
-    moves, end, gap = [], 0, 0
-    for start, size in sorted(chunks):
-        gap = gap or start - end
-        if gap:
-            moves.append((start, start - gap, size))
-        end = start + size
-    return moves, sum(size for _, _, size in moves)
-
-
 COMPACT = Exercise(
     name="compact", lab="02", part="kvlab.memory.compact", stars=2, core=False, minutes=12,
     checks=(
@@ -128,32 +53,51 @@ COMPACT = Exercise(
               next="leave out pieces that stay"),
     ),
     mistakes=(
-        Mistake(moves_that_stay, "Lists pieces that stay where they are. They need no copy, so they cost nothing.",
+        Mistake(wrong.moves_that_stay,
+                "Lists pieces that stay where they are. They need no copy, so they cost nothing.",
                 next="leave out pieces that stay"),
-        Mistake(moves_that_stay_uncounted,
+        Mistake(wrong.moves_that_stay_uncounted,
                 "Lists pieces that stay where they are. They need no copy, so they are no moves.",
                 next="leave out pieces that stay"),
-        Mistake(counts_all_tokens, "Counts the tokens of all pieces. Those that stay are not copied.",
+        Mistake(wrong.counts_all_tokens, "Counts the tokens of all pieces. Those that stay are not copied.",
                 next="add up the sizes of the moves"),
-        Mistake(in_given_order, "Takes the pieces in the order of the list. Sliding starts with the lowest one.",
+        Mistake(wrong.in_given_order, "Takes the pieces in the order of the list. Sliding starts with the lowest one.",
                 next="sort by start first"),
-        Mistake(sorts_the_callers_list, "chunks.sort() changes the caller's list. sorted(chunks) gives a new one.",
+        Mistake(wrong.leftwards_in_given_order,
+                "Takes the pieces in the order of the list. Sliding starts with the lowest one.",
+                next="sort by start first"),
+        Mistake(wrong.highest_first, "Starts with the highest piece, and packs them in reverse. They keep their order.",
+                next="sort by start, the lowest first"),
+        Mistake(wrong.sorts_the_callers_list,
+                "chunks.sort() changes the caller's list. sorted(chunks) gives a new one.",
                 next="use sorted()", mutates="chunks"),
-        Mistake(counts_moves,
+        Mistake(wrong.counts_moves,
                 "Counts moves. A move of a long piece copies more than a move of a short one: count tokens.",
                 next="add up the sizes of the moves"),
-        Mistake(right_to_left,
+        Mistake(wrong.right_to_left,
                 "Starts with the highest piece: it lands on one that has still to move, and overwrites it.",
                 next="move the lowest piece first"),
-        Mistake(distance_times_size, "Multiplies by the distance. Copying a token costs the same near or far.",
+        Mistake(wrong.distance_times_size, "Multiplies by the distance. Copying a token costs the same near or far.",
                 next="add up the sizes of the moves"),
-        Mistake(to_and_from_swapped, "Looks like from and to have changed places in the moves.",
+        Mistake(wrong.to_and_from_swapped, "Looks like from and to have changed places in the moves.",
                 next="write (from, to, size)"),
-        Mistake(by_size, "Puts the pieces in order of size. They keep the order in which they lie.",
+        Mistake(wrong.by_size, "Puts the pieces in order of size. They keep the order in which they lie.",
                 next="sort by start"),
-        Mistake(moves_alone, "Gives the moves alone. The second half of the answer is how many tokens they copy.",
+        Mistake(wrong.longest_first, "Puts the longest piece first. They keep the order in which they lie.",
+                next="sort by start"),
+        Mistake(wrong.to_where_the_last_one_was,
+                "Slides each piece to where the one before it ended. That one has moved to the left as well.",
+                next="let each piece start where the one before it ends now"),
+        Mistake(wrong.first_piece_stays, "Leaves the first piece where it is. It slides to slot 0.",
+                next="begin with to = 0"),
+        Mistake(wrong.stays_take_no_room,
+                "Counts only pieces that move. One that stays takes room too, and the next goes behind it.",
+                next="add the size of every piece to the place of the next"),
+        Mistake(wrong.end_in_place_of_size, "The third number says where a move ends. Wanted is how long the piece is.",
+                next="write (from, to, size)"),
+        Mistake(wrong.moves_alone, "Gives the moves alone. The second half of the answer is how many tokens they copy.",
                 next="return moves, tokens_moved"),
-        Mistake(only_the_first_gap,
+        Mistake(wrong.only_the_first_gap,
                 "Closes the first gap only and shifts all that follows by it. Later gaps stay open.",
                 next="let each piece start where the one before it ends now"),
     ),

@@ -73,6 +73,34 @@ def floored(holes):
     return 1 - max(sizes) // sum(sizes) if sizes else 0
 
 
+def brackets_missing(holes):
+    sizes = [size for _, size in holes]
+    return sum(sizes) - max(sizes) / sum(sizes) if sizes else 0.0
+
+
+def divides_by_the_rest(holes):
+    sizes = [size for _, size in holes]
+    if not sizes:
+        return 0.0
+    sizes.remove(max(sizes))
+    return sum(sizes) / sum(sizes)
+
+
+def all_as_large_left_out(holes):
+    sizes = [size for _, size in holes]
+    return sum(size for size in sizes if size != max(sizes)) / sum(sizes) if sizes else 0.0
+
+
+def ends_not_sizes(holes):
+    sizes = [end - start for start, end in holes]
+    return 1 - max(sizes) / sum(sizes) if sizes else 0.0
+
+
+def rounded(holes):
+    sizes = [size for _, size in holes]
+    return round(1 - max(sizes) / sum(sizes), 2) if sizes else 0.0
+
+
 EXTERNAL_FRAGMENTATION = Exercise(
     name="external_fragmentation", lab="02", part="kvlab.memory.external_fragmentation", stars=1, core=True, minutes=5,
     checks=(
@@ -80,7 +108,7 @@ EXTERNAL_FRAGMENTATION = Exercise(
               ([(0, 2), (9, 3), (40, 5)],),
               next="find the largest hole and all free slots"),
         Cases("one hole", ([(0, 10)],), ([(7, 1)],), next="treat a single hole"),
-        Cases("equal holes", ([(0, 5), (10, 5)],), ([(0, 4), (8, 4), (16, 4), (24, 4)],),
+        Cases("equal holes", ([(0, 5), (10, 5)],), ([(0, 4), (8, 4), (16, 4), (24, 4)],), ([(0, 9), (10, 9), (20, 9)],),
               next="treat holes of the same size"),
         Cases("nothing free", ([],), next="treat an arena without a hole"),
     ),
@@ -97,7 +125,7 @@ EXTERNAL_FRAGMENTATION = Exercise(
                 "Counts holes as if all were of one size. One large hole beside many tiny ones is nearly whole.",
                 next="use the sizes"),
         Mistake(highest_hole,
-                "max(holes) compares starts first, so it finds the hole that lies highest, not the largest.",
+                "Takes the hole that lies highest, not the largest: max(holes), for one, compares starts first.",
                 next="take the maximum of the sizes"),
         Mistake(first_hole, "Takes the first hole for the largest. Holes are sorted by start, not by size.",
                 next="take the maximum of the sizes"),
@@ -114,6 +142,19 @@ EXTERNAL_FRAGMENTATION = Exercise(
                 next="divide by all free slots"),
         Mistake(share_of_arena, "Divides by the length of the arena. The question is for a part of the free slots.",
                 next="divide by all free slots"),
+        Mistake(brackets_missing, "Python divides before it subtracts: here only the largest hole is divided.",
+                next="put brackets around the subtraction"),
+        Mistake(divides_by_the_rest,
+                "Divides by what is left when the largest hole is taken out. It belongs to all free slots.",
+                next="add up all free slots first"),
+        Mistake(all_as_large_left_out,
+                "Leaves out every hole that is as large as the largest. A newcomer goes into one of them.",
+                next="subtract the largest hole once"),
+        Mistake(ends_not_sizes, "Takes (start, size) for (start, end). The second number is the size already.",
+                next="use the second number of each"),
+        Mistake(rounded,
+                "The part is rounded. Whoever prints it can round it; whoever computes with it needs every digit.",
+                next="do not round"),
         Mistake(floored, "Looks like //, which makes a fraction below 1 into 0.", next="use /"),
     ),
     hints=(

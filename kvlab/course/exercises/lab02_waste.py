@@ -61,6 +61,22 @@ def prompt_only(prompt, answer, generated, allocated):
     return prompt, answer, allocated - prompt - answer
 
 
+def answer_held(prompt, answer, generated, allocated):
+    return prompt + answer, answer - generated, allocated - prompt - answer
+
+
+def generated_not_held(prompt, answer, generated, allocated):
+    return prompt, answer - generated, allocated - prompt - answer
+
+
+def later_added_back(prompt, answer, generated, allocated):
+    return prompt + generated, answer - generated, allocated - (prompt + generated) + (answer - generated)
+
+
+def later_negative(prompt, answer, generated, allocated):
+    return prompt + generated, generated - answer, allocated - prompt - answer
+
+
 WASTE_KINDS = Exercise(
     name="waste_kinds", lab="02", part="kvlab.memory.waste_kinds", stars=2, core=True, minutes=8,
     checks=(
@@ -75,6 +91,13 @@ WASTE_KINDS = Exercise(
                 "Looks like the end of the request's life. Held is what has been written by now: prompt and "
                 "`generated` tokens.",
                 next="use generated for what is held"),
+        Mistake(answer_held,
+                "Counts the whole answer as held. By now `generated` of its tokens exist; the others come later.",
+                next="use generated for what is held"),
+        Mistake(generated_not_held,
+                "What is written of the answer is missing in `held`. Its keys and values are there as the prompt's "
+                "are.",
+                next="add generated to what is held"),
         Mistake(prompt_not_held, "The prompt is missing. Its keys and values are held from the first step on.",
                 next="add the prompt to what is held"),
         Mistake(prompt_not_held_only,
@@ -103,6 +126,11 @@ WASTE_KINDS = Exercise(
                 next="let the three add up to allocated"),
         Mistake(as_shares, "Looks like shares of the allocation. The question is for slots, whole numbers.",
                 next="leave the division out"),
+        Mistake(later_added_back,
+                "Adds later back: a - (b - c) is a - b + c. Internal is allocated, less held, and less later.",
+                next="let the three add up to allocated"),
+        Mistake(later_negative, "Subtracts the wrong way round: later is the answer less what is generated.",
+                next="turn the subtraction around"),
         Mistake(internal_negative,
                 "Subtracts the wrong way round: internal is what is allocated beyond prompt and answer.",
                 next="turn the subtraction around"),

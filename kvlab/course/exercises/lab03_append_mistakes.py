@@ -26,6 +26,24 @@ def new_blocks_each_time(table, num_tokens, new_tokens, pool, block_size):
     return slots(table, num_tokens, num_tokens + new_tokens, block_size)
 
 
+def all_blocks_again(table, num_tokens, new_tokens, pool, block_size):
+    table.extend(pool.take(blocks(num_tokens + new_tokens, block_size)))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
+def one_block_at_most(table, num_tokens, new_tokens, pool, block_size):
+    if num_tokens % block_size == 0:
+        table.extend(pool.take(1))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
+def room_where_none_is(table, num_tokens, new_tokens, pool, block_size):
+    room = block_size - num_tokens % block_size
+    if new_tokens > room:
+        table.extend(pool.take(blocks(new_tokens - room, block_size)))
+    return slots(table, num_tokens, num_tokens + new_tokens, block_size)
+
+
 def one_block_a_token(table, num_tokens, new_tokens, pool, block_size):
     table.extend(pool.take(new_tokens))
     return slots(table, num_tokens, num_tokens + new_tokens, block_size)
@@ -142,6 +160,11 @@ def all_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size):
 
 def first_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size):
     return all_slots_of_new_blocks(table, num_tokens, new_tokens, pool, block_size)[:new_tokens]
+
+
+def new_tokens_as_stop(table, num_tokens, new_tokens, pool, block_size):
+    _right(table, num_tokens, new_tokens, pool, block_size)
+    return slots(table, num_tokens, new_tokens, block_size)
 
 
 def one_slot_too_late(table, num_tokens, new_tokens, pool, block_size):

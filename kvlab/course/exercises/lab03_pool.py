@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
+from kvlab.course.exercises import lab03_pool_late as late
 from kvlab.course.exercises import lab03_pool_mistakes as wrong
 from kvlab.course.exercises.pool_model import Name, Operation, random_operations, render, run
 from kvlab.course.exercises.scenarios import scenarios
@@ -28,8 +29,9 @@ A0, A1, A2, B0, C0 = (0, 0), (0, 1), (0, 2), (1, 0), (2, 0)
 def each_pool_its_own(part: Any) -> None:
     first = part(4)
     first.take(3)
+    left = first.num_free
     second = part(4)
-    if (first.num_free, second.num_free) != (1, 4):
+    if (first.num_free, second.num_free) != (left, 4):
         raise Wrong(f"with 3 of 4 blocks taken from one pool and none from a second, num_free is {first.num_free} and "
                     f"{second.num_free}, expected 1 and 4.")
 
@@ -145,6 +147,21 @@ BLOCK_POOL = Exercise(
                 next="check the whole list first, then release"),
         Mistake(wrong.ShareHalfway, "Refuses in the middle of the list. The blocks before it have an owner too many.",
                 next="check the whole list first, then share"),
+        Mistake(late.BothHalfway,
+                "Both share and release refuse in the middle of the list. The blocks before it are changed already.",
+                next="check the whole list first, in both"),
+        Mistake(late.LowersThenLooks,
+                "Takes one from a count, and then looks whether it was there. A refusal must leave it as it was.",
+                next="check the whole list first, then release"),
+        Mistake(late.LowersThenLooksBothHalfway,
+                "Takes one from a count, and then looks whether it was there. A refusal must leave it as it was.",
+                next="check the whole list first, then release; the same in share"),
+        Mistake(late.LowersAllThenLooks,
+                "Lowers all counts, and then looks whether it may. A refusal must leave every count as it was.",
+                next="check the whole list first, then release"),
+        Mistake(late.LowersAllFreesTwice,
+                "Lowers all counts before it frees: a block that is named twice is at 0 both times, so freed twice.",
+                invariant="I1", next="check the whole list first; then lower and free, block by block"),
         Mistake(wrong.RepeatsNotSeen,
                 "Looks at each block by itself. A list may name a block more often than it has owners.",
                 invariant="I2", next="count how often the list names each block"),

@@ -69,6 +69,17 @@ def offset_from_start(table, start, stop, block_size):
     return [table[i // block_size] * block_size + (i - start) % block_size for i in range(start, stop)]
 
 
+def first_token_only(table, start, stop, block_size):
+    for i in range(start, stop):
+        return [table[i // block_size] * block_size + i % block_size]
+    return []
+
+
+def first_token_or_none(table, start, stop, block_size):
+    for i in range(start, stop):
+        return [table[i // block_size] * block_size + i % block_size]
+
+
 def whole_blocks(table, start, stop, block_size):
     return [block * block_size + offset for block in table for offset in range(block_size)]
 
@@ -123,7 +134,7 @@ SLOT_MAPPING = Exercise(
         Mistake(block_not_scaled, "Adds the block's number itself. Block 7 begins at slot 7 * block_size.",
                 next="multiply the block by block_size"),
         Mistake(offset_not_wrapped,
-                "Adds the whole position. The offset counts inside the block, from 0 to block_size - 1.",
+                "The offset grows past the end of the block. It counts inside the block, from 0 to block_size - 1.",
                 next="use i % block_size"),
         Mistake(stop_included, "Goes one token too far: the last one is stop - 1.", next="end before stop"),
         Mistake(stop_included_plain, "Goes one token too far: the last one is stop - 1.", next="end before stop"),
@@ -138,6 +149,10 @@ SLOT_MAPPING = Exercise(
         Mistake(offset_from_start,
                 "Counts the offset from start. A block's slots are counted from the block's own beginning.",
                 next="use i % block_size"),
+        Mistake(first_token_only, "Stops after the first token: return stands inside the loop.",
+                next="return after the loop"),
+        Mistake(first_token_or_none, "Stops after the first token: return stands inside the loop.",
+                next="return after the loop"),
         Mistake(whole_blocks, "Gives all slots of all blocks. The question is for tokens start to stop - 1.",
                 next="walk over the tokens"),
         Mistake(pairs, "Gives (block, offset). The two make one number: block * block_size + offset.",

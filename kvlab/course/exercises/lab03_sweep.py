@@ -43,7 +43,49 @@ def one_too_many(lengths, block_sizes):
 
 
 def rounded_down(lengths, block_sizes):
-    return _rows(lengths, block_sizes, lambda n, size: max(1, n // size))
+    return _rows(lengths, block_sizes, lambda n, size: n // size)
+
+
+def parts_of_blocks(lengths, block_sizes):
+    return _rows(lengths, block_sizes, lambda n, size: n / size)
+
+
+def size_written_in(lengths, block_sizes):
+    return [(size, *_rows(lengths, [16])[0][1:]) for size in block_sizes]
+
+
+def blocks_of_sixteen(lengths, block_sizes):
+    entries = sum(-(-n // 16) for n in lengths)
+    return [(size, sum(lengths) / (entries * size), entries) for size in block_sizes]
+
+
+def first_size_for_all(lengths, block_sizes):
+    return [(size, *_rows(lengths, block_sizes[:1])[0][1:]) for size in block_sizes]
+
+
+def blocks_of_the_first_size(lengths, block_sizes):
+    entries = sum(-(-n // block_sizes[0]) for n in lengths)
+    return [(size, sum(lengths) / (entries * size), entries) for size in block_sizes]
+
+
+def tokens_over_blocks(lengths, block_sizes):
+    return [(size, share * size, entries) for size, share, entries in _rows(lengths, block_sizes)]
+
+
+def brackets_missing(lengths, block_sizes):
+    return [(size, sum(lengths) / entries * size, entries) for size, _, entries in _rows(lengths, block_sizes)]
+
+
+def floored(lengths, block_sizes):
+    return [(size, sum(lengths) // (entries * size), entries) for size, _, entries in _rows(lengths, block_sizes)]
+
+
+def counts_on(lengths, block_sizes):
+    rows, entries = [], 0
+    for size in block_sizes:
+        entries += sum(-(-n // size) for n in lengths)
+        rows.append((size, sum(lengths) / (entries * size), entries))
+    return rows
 
 
 def percent(lengths, block_sizes):
@@ -109,6 +151,24 @@ BLOCK_SIZE_SWEEP = Exercise(
         Mistake(rounded_down, "Rounds the number of blocks down: the rest of each sequence has no block.",
                 invariant="I3",
                 next="use blocks_needed"),
+        Mistake(parts_of_blocks, "Looks like /, which counts parts of blocks. Blocks come whole.", invariant="I3",
+                next="use blocks_needed"),
+        Mistake(size_written_in, "Every row is that of blocks of 16. Each row has a block size of its own.",
+                next="use the size of the row"),
+        Mistake(blocks_of_sixteen, "Counts blocks of 16 in every row. Each row has a block size of its own.",
+                next="use the size of the row"),
+        Mistake(first_size_for_all, "Every row is that of the first size. Each row has a block size of its own.",
+                next="count inside the loop, with the size of the row"),
+        Mistake(blocks_of_the_first_size,
+                "Counts blocks of the first size in every row. Each row has a block size of its own.",
+                next="count inside the loop, with the size of the row"),
+        Mistake(tokens_over_blocks, "Looks like tokens over blocks. A block has as many slots as its size says.",
+                next="multiply the blocks by the size first"),
+        Mistake(brackets_missing, "Python goes from left to right: here the size multiplies what was divided.",
+                next="put brackets around blocks times size"),
+        Mistake(floored, "Looks like //, which makes a share below 1 into 0.", next="use /"),
+        Mistake(counts_on, "Counts on from one size to the next, so each row holds those before it too.",
+                next="begin at 0 for each size"),
         Mistake(percent, "Looks like percent. The second number is a share between 0 and 1.", next="leave out the 100"),
         Mistake(order_swapped, "Looks like share and lookups have changed places.",
                 next="return (block_size, share_held, lookups)"),

@@ -63,6 +63,14 @@ def full_blocks_less_tokens(lengths, block_size):
     return sum(n // block_size * block_size - n for n in lengths)
 
 
+def only_sixteen(lengths, block_size):
+    return sum(-n % 16 for n in lengths)
+
+
+def one_block_each(lengths, block_size):
+    return sum(block_size - n for n in lengths)
+
+
 def as_share(lengths, block_size):
     slots = sum(-(-n // block_size) * block_size for n in lengths)
     return (slots - sum(lengths)) / slots if slots else 0
@@ -113,6 +121,11 @@ PAGED_WASTE = Exercise(
         Mistake(full_blocks_less_tokens,
                 "Counts full blocks only, so the waste is negative: the tokens after them need a block as well.",
                 next="round the blocks up"),
+        Mistake(only_sixteen, "Works for blocks of 16 only, although block_size says how large a block is.",
+                next="use block_size in place of 16"),
+        Mistake(one_block_each,
+                "Takes one block for each sequence. A long one has several, and its last is partly empty.",
+                next="count the slots of all its blocks"),
         Mistake(as_share, "Looks like a share. The question is for slots.", next="leave the division out"),
     ),
     hints=(

@@ -199,6 +199,8 @@ def _count_next(owners: int, got: Any, when: str) -> str | None:
         return "end ref_count with return"
     if not is_count(got):
         return "return the count of that one block"
+    if "refused" in when:
+        return None
     if owners == 1 and when.startswith("after take"):
         return "set the count of each block that is taken to 1"
     return None if owners else "let ref_count of a free block be 0"
