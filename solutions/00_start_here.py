@@ -76,7 +76,7 @@ def round_up_to_block(num_tokens, block_size):
 # Three things can stand there:
 #
 # - **○ not attempted.** You have not written anything yet. The lab goes on with the finished part from `kvlab`.
-# - **✗ and a sentence.** A case that went wrong, what your code seems to do, and what to try next.
+# - **✗ and a sentence.** A case that went wrong, what your code seems to do, and what to try next. Until it passes, the lab goes on with the finished part here too.
 # - **✓ and what was checked.** From now on the name means *your* code, also in the cells below.
 #
 # Try a wrong answer on purpose, `return num_tokens`, and look at what it says. Nothing can break: an endless

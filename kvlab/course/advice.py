@@ -17,6 +17,7 @@ from kvlab import errors
 from kvlab.course.declare import Cases, Check, Wrong
 from kvlab.course.observe import SLIPS, Seen
 from kvlab.course.registry import find, suggestion
+from kvlab.course.session import session
 from kvlab.course.shorten import clip
 
 IsOwn = Callable[[FrameType], bool]  # whether a frame is of the learner's code
@@ -77,8 +78,11 @@ def _after_name_error(error: NameError, own: list[tuple[FrameType, int]]) -> str
         return f"put {_IMPORTS[name]} at the top of the cell"
     if isinstance(getattr(errors, name, None), type):
         return f"put from kvlab.errors import {name} at the top of the cell"
-    if find(name) is not None:
-        return f"run the lab's first code cell again: it binds {name}"
+    if (exercise := find(name)) is not None:
+        if session().lab in (exercise.lab, None):
+            return f"run the lab's first code cell again: it binds {name}"
+        module, _, part = exercise.part.rpartition(".")
+        return f"put from {module} import {part} at the top of the cell"
     known = own[-1][0].f_locals if own else {}
     if _has(known.get("self"), name):
         return f"write self.{name}"
@@ -92,7 +96,8 @@ def _has(thing: Any, name: str) -> bool:
 
 def _list_in_place_of_item(said: str, frame: FrameType) -> str:
     """The parameter that is a list and was used as if it were one of its items, or an empty string."""
-    if not said.endswith(("not list", "unhashable type: 'list'", "and 'list'", 'not "list") to list')):
+    ends = ("not list", "unhashable type: 'list'", "and 'list'", "'list' and 'int'", 'not "list") to list')
+    if not said.endswith(ends):
         return ""
     names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
     lists = [name for name in names if isinstance(frame.f_locals.get(name), list)]

@@ -16,9 +16,10 @@ from kvlab.course.say import paragraph, say
 from kvlab.course.session import session
 from kvlab.course.shorten import clip
 from kvlab.course.source import name_of
-from kvlab.course.verdict import PASSED
+from kvlab.course.verdict import LINES, PASSED
 
 Part = TypeVar("Part")
+_MEANWHILE = "Until it passes, the other cells go on with the finished part from kvlab."
 
 
 def exercise(part: Part) -> Part:
@@ -70,6 +71,8 @@ def _judged(entry: Exercise, part: Any, frame: FrameType) -> Any:
     verdict, source = judge_learners(entry, part, frame)
     session().note(entry, verdict, source, time.monotonic() - started)
     say(verdict.text)
+    if verdict.mistake is not None and len(verdict.lines) < LINES:  # without a diagnosis the verdict says it itself
+        _say_once(_MEANWHILE)
     if hasattr(part, "fn"):
         _say_once(unavailable())
     return part if verdict.status == PASSED else registry.part_of(entry)

@@ -47,6 +47,17 @@ def test_an_exception_of_another_kind_is_to_be_the_one_that_is_expected(notebook
     assert last_line(notebook.exercise(f"def blocks_up(n, b):\n    {body}")) == "Next: raise UsageError."
 
 
+def test_an_exercise_of_another_lab_is_imported_as_the_lab_that_is_open_does_not_bind_it(notebook: Notebook) -> None:
+    notebook.run('open_lab("03")')
+    said = notebook.exercise("def blocks_needed(n, b):\n    return round_up_to_block(n, b) // b")
+    assert last_line(said) == "Next: put from kvlab.memory import round_up_to_block at the top of the cell."
+
+
+def test_a_list_where_one_item_was_meant_is_named(notebook: Notebook) -> None:
+    said = notebook.exercise("def halves(numbers):\n    return [numbers / 2]")
+    assert last_line(said) == "Next: numbers is a list: go through its items."
+
+
 def test_a_changed_signature_is_to_be_put_back(notebook: Notebook) -> None:
     said = notebook.exercise("def blocks_up(n):\n    return n")
     assert last_line(said) == "Next: keep the signature (num_tokens, block_size) as it was."

@@ -24,6 +24,12 @@ def test_a_pass_binds_the_learners_own_and_anything_else_the_finished_part(noteb
     assert notebook.names["grow"] is small.grow
 
 
+def test_the_first_verdict_with_a_diagnosis_says_once_with_what_the_lab_goes_on(notebook):
+    wrong = "def blocks_up(n, b):\n    return n // b + 1"
+    first, second = notebook.exercise(wrong), notebook.exercise(wrong)
+    assert first == f"{second}\nUntil it passes, the other cells go on with the finished part from kvlab."
+
+
 def test_an_unknown_name_is_said_with_the_one_that_was_meant_and_left_alone(notebook):
     said = notebook.exercise("def blocks_upp(n, b):\n    return 7")
     assert said == "✗ blocks_upp is not an exercise of this course. Did you mean blocks_up?"
