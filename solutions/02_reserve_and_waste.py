@@ -103,12 +103,12 @@ predict("02-fit", my_fit, unit="conversations")
 
 # %% id="published"
 published = {"full": "published: 15.5 %, 64 fit", "prompt+max": "published: 42.8 %"}
-fits = {}
+fits, in_use = {}, {}
 for policy in ("full", "prompt+max", "power of two", "oracle"):
     reserved = sum(reserve(policy, r.prompt, r.answer, CONTEXT, MAX_ANSWER) for r in trace)
     fits[policy] = KV_TOKENS * len(trace) // reserved
-    share = sum(r.total for r in trace) / reserved
-    print(f"{policy:13} {share:6.2%} in use, {fits[policy]:3} fit in {KV_TOKENS:,}   {published.get(policy, '')}")
+    in_use[policy] = sum(r.total for r in trace) / reserved
+    print(f"{policy:13} {in_use[policy]:6.2%} in use, {fits[policy]:3} fit in {KV_TOKENS:,}   {published.get(policy, '')}")
 reveal("02-fit", fits["power of two"])
 
 # %% [markdown] id="published-after"
@@ -125,10 +125,11 @@ for seed in range(300):
     for policy in shares:
         shares[policy].append(held / sum(reserve(policy, r.prompt, r.answer) for r in fresh))
 for policy, values in shares.items():
-    print(f"{policy:13} mean {np.mean(values):.0%}, nine in ten between {np.quantile(values, 0.05):.0%} and {np.quantile(values, 0.95):.0%}")
+    print(f"{policy:13} mean {np.mean(values):.1%}, nine in ten between {np.quantile(values, 0.05):.1%} and "
+          f"{np.quantile(values, 0.95):.1%}, the highest {max(values):.1%}; ours {in_use[policy]:.1%}")
 
 # %% [markdown] id="fresh-after"
-# Most seeds give a little less than ours, so ours is a lucky one. The order and the story stay.
+# Ours is a lucky one: not one of the 300 comes up to it. With `"prompt+max"` expect 39 % where we have 42.8 %, with the full context 14 % where we have 15.5 %. The order and the story stay.
 #
 # ## A reservation is empty in two ways: for now, and for ever
 #

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvlab.view.churn import History, arena_history
-from kvlab.view.kinds import FREE, HATCHES, HELD, HOLE, LATER, PALETTE, UNUSED, WORDS, percent
+from kvlab.view.kinds import FREE, HATCHES, HELD, HOLE, LATER, PALETTE, UNUSED, WORDS, percent, word_for
 from kvlab.view.picture import Picture, chart
 from kvlab.view.style import FAINT, INK, figure, key, style, thousands
 
@@ -66,7 +66,8 @@ def waste_bars(wastes: Mapping[str, Any], published: Mapping[str, float] | None 
     """One stacked bar a policy: shares of the memory by kind, with the published share held beside ours.
 
     wastes: policy -> `kvlab.memory.Waste`, in any unit. published: policy -> share held, the paper's figure if None;
-    policies it does not name get no mark. values: policy -> share held.
+    policies it does not name get no mark. values: policy -> share held. A policy that is named as "16-token blocks" has
+    a word of its own for what is never used: nothing in it is reserved.
     """
     published = PAPER if published is None else published
     shares = {name: _shares(waste) for name, waste in wastes.items()}
@@ -82,17 +83,22 @@ def waste_bars(wastes: Mapping[str, Any], published: Mapping[str, float] | None 
         axes.set(xlabel="% of the KV memory; the thick black line is the published share that holds tokens")
         axes.tick_params(left=False)
         axes.invert_yaxis()
-        key(made, [(_words(kind), PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED, FREE)], 4)
+        key(made, [(_legend(kind, shares), PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED, FREE)], 4)
     text = "\n".join(_line(name, parts, published.get(name)) for name, parts in shares.items())
     return chart(title, text, made, **{name: parts[HELD] for name, parts in shares.items()})
 
 
-def _words(kind: int) -> str:
-    return "free or in holes" if kind == FREE else WORDS[kind]
+def _words(kind: int, policy: str) -> str:
+    return "free or in holes" if kind == FREE else word_for(kind, policy)
+
+
+def _legend(kind: int, policies: Iterable[str]) -> str:
+    """The words of every bar for one colour, each once."""
+    return ", or\n".join(dict.fromkeys(_words(kind, policy) for policy in policies))
 
 
 def _line(name: str, parts: Mapping[int, float], told: float | None) -> str:
-    words = ", ".join(f"{_words(kind)} {percent(share)}" for kind, share in parts.items())
+    words = ", ".join(f"{_words(kind, name)} {percent(share)}" for kind, share in parts.items())
     return f"- {name}: {words}" + (f" (published: {percent(told)} holds a token)" if told is not None else "")
 
 

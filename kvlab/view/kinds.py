@@ -13,7 +13,13 @@ WORDS = {
     HOLE: "free, but no hole fits",
     FREE: "free",
 }
+LAST = "the empty end of the last block"
 HATCHES = {HELD: "", LATER: "///", UNUSED: "...", HOLE: "", FREE: ""}
+
+
+def word_for(kind: int, policy: str) -> str:
+    """What a kind is called under a policy. In "16-token blocks", or any others, nothing is reserved."""
+    return LAST if kind == UNUSED and policy.endswith("blocks") else WORDS[kind]
 
 
 def percent(share: float, digits: int = 1) -> str:

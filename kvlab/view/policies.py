@@ -10,7 +10,7 @@ from kvlab.errors import UsageError
 from kvlab.memory import lesson_trace
 from kvlab.view.blockmap import block_map
 from kvlab.view.explorer import Explorer, Frame, Screen
-from kvlab.view.kinds import FREE, HELD, LATER, UNUSED, WORDS, percent
+from kvlab.view.kinds import FREE, HELD, LATER, UNUSED, percent, word_for
 from kvlab.view.settings import CELLS, POLICIES, Knobs, Row, memory_map, row
 
 COLUMNS, CELL = 128, 6
@@ -49,7 +49,7 @@ def _frame(requests: list, policy: str, **numbers: int) -> Frame:
     values = {"share_held": shown.share_held, "fit": shown.fit, "cut": shown.cut, "rows": rows, "shares": shares}
     lines = [*map(_line, rows.values()), "", *notes]
     png = block_map(states, COLUMNS, CELL)
-    return Frame(png, SIZE, _headline(shown), _legend(shares), lines, values, _html(rows, policy, notes))
+    return Frame(png, SIZE, _headline(shown), _legend(policy, shares), lines, values, _html(rows, policy, notes))
 
 
 def _headline(shown: Row) -> str:
@@ -57,8 +57,8 @@ def _headline(shown: Row) -> str:
     return f"{name}: {shown.fit:,} requests fit; at their end {held} of what they take holds tokens."
 
 
-def _legend(shares: Mapping[int, float]) -> list[tuple[int, str]]:
-    return [(kind, f"{WORDS[kind]}: {percent(shares[kind])}") for kind in (HELD, LATER, UNUSED, FREE)]
+def _legend(policy: str, shares: Mapping[int, float]) -> list[tuple[int, str]]:
+    return [(kind, f"{word_for(kind, policy)}: {percent(shares[kind])}") for kind in (HELD, LATER, UNUSED, FREE)]
 
 
 def _line(shown: Row) -> str:
