@@ -25,7 +25,8 @@ class Connection(H11Protocol):
 
     One more than `max_connections` is answered with 503 and closed; one that takes longer than `header_seconds` to send
     a request's first lines, or the rest of a body that was not waited for, is closed; one that leaves what it is sent
-    unread for `send_seconds` is cut off.
+    unread for `send_seconds` is cut off. One whose client ends its own side has lost its client, as nothing tells
+    a client that still reads from one that is gone: a request under way is dropped, and a stream cut.
     """
 
     settings = Settings()
@@ -52,6 +53,18 @@ class Connection(H11Protocol):
         if not self._turned_away:
             super().data_received(data)
             self._watch()
+
+    def eof_received(self) -> None:
+        """Nothing more comes from the client: whatever it waits for is dropped, and the connection closed.
+
+        Should it still read, it is told why; of a stream that has begun, the missing end says so.
+        """
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_started:
+            sentence = "The connection was closed on the client's side: keep it open until the answer has come."
+            self._write(Refusal(400, sentence))
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True  # before another byte goes out
 
     def pause_writing(self) -> None:
         """The client does not read what it is sent: not for ever."""
