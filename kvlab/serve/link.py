@@ -18,6 +18,7 @@ from .batch import Row
 
 TIMEOUT = 60.0  # seconds that a rank waits for the others
 LOADING = 600.0  # seconds in which all of them must have loaded the model
+FOR_EVER = timedelta(days=3650)  # gloo must be given a limit
 
 
 class RankLost(KVLabError):
@@ -46,7 +47,9 @@ class Link:
     """One rank's line to the others, who are found as torchrun says. One rank alone speaks to nobody.
 
     rank of ranks; device: where its share of the model runs. With a GPU for each rank sums go by nccl, else by gloo;
-    integers always go by gloo. Whoever waits longer than `timeout` seconds, or is left by another, gets `RankLost`.
+    integers always go by gloo. Whoever is left by another, or waits for it longer than `timeout` seconds, gets
+    `RankLost`, and the line is closed, so that all ranks hear of it. For the next word of rank 0 there is no limit:
+    nobody knows when there will be work.
 
     sums, summed_bytes: tensors that were summed over the ranks so far, and their bytes on one rank.
     """
@@ -54,7 +57,9 @@ class Link:
     def __init__(self, rank: int, ranks: int, device: torch.device, timeout: float = TIMEOUT) -> None:
         self.rank, self.ranks, self.device, self.timeout = rank, ranks, device, timeout
         self.sums = self.summed_bytes = 0
-        self._plans: Any = None
+        self._closed = False
+        self._words: Any = None
+        self._talk: Any = None
         self._sums: Any = None
         if ranks > 1:
             self._connect()
@@ -68,8 +73,9 @@ class Link:
                 timeout=timedelta(seconds=max(LOADING, self.timeout)),
                 device_id=self.device if gpu else None,
             )
-            self._plans = dist.new_group(backend="gloo", timeout=wait)
-            self._sums = dist.new_group(backend="nccl", timeout=wait) if gpu else self._plans
+            self._words = dist.new_group(backend="gloo", timeout=FOR_EVER)
+            self._talk = dist.new_group(backend="gloo", timeout=wait)
+            self._sums = dist.new_group(backend="nccl", timeout=wait) if gpu else self._talk
 
     def add(self, tensor: Tensor) -> Tensor:
         """`tensor` summed over all ranks, in place."""
@@ -81,11 +87,11 @@ class Link:
         return tensor
 
     def say(self, thing: Any = None) -> Any:
-        """What rank 0 says, on every rank; what the others give is not looked at."""
+        """What rank 0 says, on every rank, however long that takes; what the others give is not looked at."""
         held = [thing]
         if self.ranks > 1:
             with self._answered():
-                dist.broadcast_object_list(held, src=0, group=self._plans, device=torch.device("cpu"))
+                dist.broadcast_object_list(held, src=0, group=self._words, device=torch.device("cpu"))
         return held[0]
 
     def collect(self, thing: Any) -> list[Any]:
@@ -93,7 +99,7 @@ class Link:
         held: list[Any] = [thing] * self.ranks
         if self.ranks > 1:
             with self._answered():
-                dist.all_gather_object(held, thing, group=self._plans)
+                dist.all_gather_object(held, thing, group=self._talk)
         return held
 
     def meet(self, seconds: float = LOADING) -> None:
@@ -101,21 +107,26 @@ class Link:
         if self.ranks == 1:
             return
         with self._answered(seconds):
-            dist.monitored_barrier(self._plans, timedelta(seconds=max(seconds, self.timeout)))
+            dist.monitored_barrier(self._talk, timedelta(seconds=max(seconds, self.timeout)))
 
     def close(self) -> None:
-        """Leave the others."""
+        """Leave the others, who hear of it at once if they wait for anything. Twice is once."""
+        self._closed = True
+        self._words = self._talk = self._sums = None  # the last to hold them: their sockets are closed
         if self.ranks > 1 and dist.is_initialized():
             dist.destroy_process_group()
 
     @contextmanager
     def _answered(self, seconds: float | None = None) -> Iterator[None]:
         """Trouble between ranks as one sentence; what it was stays as the cause."""
+        if self._closed:
+            raise RankLost(f"rank {self.rank} of {self.ranks} has closed its line to the others")
         try:
             yield
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
+            self.close()
             raise RankLost(
                 f"rank {self.rank} of {self.ranks} has lost the others: one of them has ended, "
                 f"or has not answered for {max(seconds or 0, self.timeout):g} seconds"

@@ -65,10 +65,9 @@ class RankedEngine(Engine):
     """The `Engine` of rank 0, whose model was cut by `shard_model`. The other ranks `follow` it, with theirs.
 
     options: those of `Engine` that are a matter of integers, and `fill`, `kv_dtype` and `scales` (of all KV heads, of
-    which each rank takes its own); any other is refused with `UsageError`, since
-    the others would not know of it. It must step at least once in every `link.timeout`
-    seconds, or they take it for lost. A step that fails or is interrupted on the way cannot be repeated, as the ranks
-    may have got to different places: the next one raises `RankLost`.
+    which each rank takes its own); any other is refused with `UsageError`, since the others would not know of it. It
+    may idle for as long as it likes. A step that fails or is interrupted once the others were told of it cannot be
+    repeated, as the ranks may have got to different places: the next one raises `RankLost`.
     """
 
     def __init__(
@@ -95,17 +94,28 @@ class RankedEngine(Engine):
         """`Engine.step`, on all ranks."""
         if not self._together:
             raise RankLost("the engine was closed, or an earlier step did not end on every rank; start the ranks again")
-        self._together = False
-        found = super().step()
+        self._together, words = False, self._announcing.words
+        try:
+            found = super().step()
+        except BaseException:
+            self._together = self._announcing.words == words  # the others wait for a word that was not begun
+            raise
         self._together = True
         return found
 
     def close(self) -> None:
-        """`Engine.close`, and let the others go: nothing can be served afterwards. Twice is once."""
+        """`Engine.close`, and let the others go: nothing can be served afterwards. Twice is once.
+
+        After a step that did not end on every rank nobody may listen: the line is closed, and they hear `RankLost`.
+        """
         super().close()
-        if not self._closed:
-            self._closed, self._together = True, False
+        if self._closed:
+            return
+        together, self._together, self._closed = self._together, False, True
+        if together:
             self.link.say(None)
+        else:
+            self.link.close()
 
 
 class _Announcing(Placement):
@@ -113,12 +123,13 @@ class _Announcing(Placement):
 
     def __init__(self, manager: BlockManager, paged: PagedModel, host_blocks: int, link: Link) -> None:
         super().__init__(manager, paged, host_blocks)
-        self.link, self.sent = link, 0
+        self.link, self.sent, self.words = link, 0, 0
 
     def place(self, plan: Plan, checked: bool = False) -> tuple[Batch, Ran]:
         """As in `Placement`."""
         rows, ran = self.rows(plan, checked)
         work = Work(list(plan.swap_out), list(plan.swap_in), list(plan.copies), rows)
+        self.words += 1
         self.link.say(work)
         self.sent += work.num_integers
         self.copy(plan)

@@ -22,7 +22,7 @@ class Job:
     prompts: token ids, or text, which the model's tokenizer encodes. model: a folder, a hub id, or "courier". sampling:
     the arguments of `Sampling`. num_blocks: of the pools, on every rank; None for as many as all prompts need at once.
     engine: further arguments of `RankedEngine` by name, such as `prefix="hash"`. timeout: seconds that a rank waits for
-    the others before it gives up.
+    the others, once a step has begun, before it gives up.
     """
 
     prompts: Sequence[Sequence[int] | str]

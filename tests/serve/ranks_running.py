@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,13 @@ from kvlab.serve.engine import Engine
 from kvlab.serve.ranks_launch import torchrun
 from tests.serve.models import greedy
 from tests.serve.ranks_cases import NEW, PROMPTS, SHARED, fresh, serve
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A client that ends its side of the connection has gone: one rule for whole answers and streams, and no block is kept."""
+"""A client that ends its side of the connection has gone: one rule for whole answers and streams. No block is kept."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def request(*, new: int = 1500, stream: bool = False) -> bytes:
     """A completion that runs for a while."""
     body = {"model": "courier", "prompt": "Where is", "max_tokens": new, "temperature": 0, "stream": stream}
     data = json.dumps(body).encode()
-    lines = ["POST /v1/completions HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {len(data)}"]
-    return "\r\n".join([*lines, "", ""]).encode() + data
+    lines = ["POST /v1/completions HTTP/1.1", "Host: x", "Content-Type: application/json"]
+    return "\r\n".join([*lines, f"Content-Length: {len(data)}", "", ""]).encode() + data
 
 
 def half_closed(server: Running, sent: bytes, begun: bool = False) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from kvlab.serve.link import RankLost
 from kvlab.serve.ranks import Job, OnRanks, generate_on_ranks, main, run_ranks
 from kvlab.serve.ranks_launch import Refused, environment, read_result, torchrun
 from tests.serve.models import greedy, tiny
+from tests.serve.ranks_running import free_port
 
 
 def test_generate_on_ranks_tells_what_each_rank_holds_and_what_was_said_to_it():
@@ -77,12 +77,6 @@ def test_a_rank_whose_partner_stops_or_dies_is_told_so(tmp_path):
     stopped, died = json.loads((tmp_path / "told").read_text())
     assert stopped == "rank 0 of 2 has lost the others: one of them has ended, or has not answered for 3 seconds"
     assert died == stopped.replace("3 seconds", "60 seconds")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def test_ranks_that_take_too_long_are_ended(tmp_path):
