@@ -15,14 +15,13 @@ from transformers import PreTrainedModel
 from kvlab.compute import Kernels, PagedAttention, Scales
 from kvlab.compute.scales import Scale
 from kvlab.errors import InvariantBroken
-from kvlab.memory import BlockManager, HitRate, Tier
+from kvlab.memory import BlockManager, Tier
 
 from .assembling import assembled
+from .counters import Counters
 from .desk import Desk
-from .group import Group
 from .hf import PagedModel
 from .line import Line
-from .metrics import Stats
 from .ordering import Order
 from .outcome import Outcome, carry_out, decide
 from .placement import Placement
@@ -35,7 +34,7 @@ from .tiering import attach
 from .windows import memory_for
 
 
-class Engine(Submissions):
+class Engine(Submissions, Counters):
     """Serves one Hugging Face causal language model (see `PagedModel` for which) from a pool of `num_blocks` blocks.
 
     max_running: requests that run at once. token_budget: tokens of one step; decoding requests come first, a token
@@ -53,11 +52,8 @@ class Engine(Submissions):
     layers slide. checked: `check()` runs after every step, and what is found is compared with what was written.
     """
 
-    steps = projected_tokens = generated_tokens = 0
-    planning_seconds = step_seconds = 0.0
     scheduler_type: type[Scheduler] = Scheduler
     _decided: Outcome | None = None
-    _in_step = False
 
     def __init__(
         self,
@@ -106,11 +102,6 @@ class Engine(Submissions):
         See `kvlab.course.myparts.engine_from_my_parts` for the options and for what happens to a part that fails.
         """
         return assembled(model, num_blocks, block_size, **options)
-
-    @property
-    def hits(self) -> HitRate:
-        """Prompt tokens of admitted requests, and those that were found; all 0 without an index."""
-        return self._reuse.hits
 
     @property
     def has_work(self) -> bool:
@@ -164,31 +155,6 @@ class Engine(Submissions):
                 self._line.refuse_stranger(generation)
                 self.step()
 
-    def abort(self, request: Generation | Group) -> None:
-        """End a request now, or one sample of several, and give its blocks back. What has ended already stays so.
-
-        It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with
-        `UsageError`.
-        """
-        self._end(request, "aborted")
-
-    def stop(self, generation: Generation) -> None:
-        """End a request, or one sample of several, that has said what its caller waited for.
-
-        As `abort`, but its reason is "stop", and it counts among those that finished.
-        """
-        self._end(generation, "stop")
-
-    def _end(self, request: Generation | Group, reason: str) -> None:
-        if request.finished:
-            return
-        self._line.refuse_stranger(request)
-        if not self._in_step:
-            self._settle()
-        self._line.abort(request, reason)
-        if not self._in_step:  # a step frees at its end
-            self._line.retire()
-
     def settle_tiers(self) -> None:
         """Wait until the tiers have stored what they were given, so that what is found does not depend on their pace.
 
@@ -204,34 +170,6 @@ class Engine(Submissions):
         """
         if self._tiers is not None:
             self._tiers.close()
-
-    def stats(self) -> Stats:
-        """What it is doing, and has done; see also `kvlab.serve.metrics.prometheus`."""
-        scheduler, pool, host = self.scheduler, self.manager.pool, self.store.swapper
-        ended, swapped = self._line.ended, sum(job.state == "swapped" for job in scheduler.waiting)
-        return Stats(
-            running=scheduler.num_running,
-            waiting=len(scheduler.waiting) - swapped,
-            swapped=swapped,
-            blocks=self.num_blocks - (getattr(pool, "null", None) is not None),
-            blocks_free=pool.num_free,
-            blocks_cached=getattr(pool, "num_cached", 0),
-            host_blocks=host.host.num_blocks if host is not None else 0,
-            host_blocks_free=host.host.num_free if host is not None else 0,
-            steps=self.steps,
-            computed_tokens=self.projected_tokens,
-            generated_tokens=self.generated_tokens,
-            finished=ended["eos"] + ended["stop"] + ended["length"],
-            aborted=ended["aborted"],
-            preemptions=scheduler.preemptions,
-            swaps=scheduler.swaps,
-            recomputed_tokens=scheduler.recomputed_tokens,
-            prefix_queries=self.hits.asked,
-            prefix_hits=self.hits.found,
-            planning_seconds=self.planning_seconds,
-            step_seconds=self.step_seconds,
-            tiers=self._tiers.stats() if self._tiers is not None else (),
-        )
 
     def check(self) -> None:
         """Walk everything: pools, tables and counts (I1, I2), and tokens that have slots (I3)."""

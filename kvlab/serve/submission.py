@@ -1,4 +1,4 @@
-"""What callers ask an engine for: one answer, several samples of one prompt, or a beam search."""
+"""What callers ask an engine for: one answer, several samples of one prompt, or a beam search; and to let go of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from .beam import BeamSearch, EarlyStopping
 from .desk import Desk
+from .group import Group
 from .line import Line
 from .parallel import Samples
 from .request import Generation
@@ -15,11 +16,19 @@ from .scheduler import Scheduler
 
 
 class Submissions:
-    """The part of an engine that takes requests. What could never run, or makes no sense, never gets into its line."""
+    """The part of an engine that takes requests and lets go of them, also while a step runs.
+
+    What could never run, or makes no sense, never gets into its line.
+    """
 
     scheduler: Scheduler
     _line: Line
     _desk: Desk
+    _in_step = False
+
+    def _settle(self) -> None:
+        """Carry out what the last step has decided."""
+        raise NotImplementedError
 
     def submit(
         self,
@@ -90,6 +99,32 @@ class Submissions:
         search = self._desk.beams(stem, width, length_penalty, early_stopping, num_return, room)
         self._line.join(stem)
         return search
+
+    def abort(self, request: Generation | Group) -> None:
+        """End a request now, or one sample of several, and give its blocks back. What has ended already stays so.
+
+        It may wait, run, or be swapped out. One that has not ended and is not this engine's is refused with
+        `UsageError`.
+        """
+        self._end(request, "aborted")
+
+    def stop(self, generation: Generation) -> None:
+        """End a request, or one sample of several, that has said what its caller waited for.
+
+        As `abort`, but its reason is "stop", and it counts among those that finished.
+        """
+        self._end(generation, "stop")
+
+    def _end(self, request: Generation | Group, reason: str) -> None:
+        if request.finished:
+            return
+        self._line.refuse_stranger(request)
+        if self._in_step:  # which frees at its end
+            self._line.abort(request, reason)
+            return
+        self._settle()
+        self._line.abort(request, reason)
+        self._line.retire()
 
     def room(self, prompt: int, n: int = 1) -> int:
         """New tokens that each of `n` answers to a prompt of so many tokens may ask for: 0 if it can never run."""
