@@ -96,6 +96,23 @@ class StepCost(NamedTuple):
         return -(-abs(ahead) // abs(gain))
 
 
+def begun_before(gap: int, first: int, slope: int, most: int) -> int:
+    """How many of at most `most` steps begin before `gap` (> 0) is over, if they take `first`, `first + slope` ...
+
+    gap, first, slope: in one unit of time, such as picoseconds; first and slope are at least 0.
+    """
+    if most * first + slope * most * (most - 1) // 2 <= gap:
+        return most
+    low, high = 1, min(most, -(-gap // max(first, 1)))  # the first has begun; each takes `first` at least
+    while low < high:
+        middle = (low + high + 1) // 2
+        if (middle - 1) * first + slope * (middle - 1) * (middle - 2) // 2 < gap:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def step_cost(
     model: ModelSize = LLAMA_8B,
     hardware: Hardware = HARDWARE["A100-80"],

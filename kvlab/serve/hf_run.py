@@ -7,8 +7,10 @@ from kvlab.memory import Trace
 from .costmodel import PICOSECONDS
 from .hf_batching import HuggingFaceBatching, Sequence, Work
 from .limits import never_fits
-from .system_runs import HUGGING_FACE_PAGE, Ledger, Machine, Outcome
+from .system_machine import Ledger, Machine, Outcome
 from .system_texts import Texts
+
+HUGGING_FACE_PAGE = 256  # tokens, transformers' own choice
 
 
 class HuggingFaceRun:
