@@ -12,52 +12,21 @@ admitted until somebody has ended.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from kvlab.errors import UsageError
-from kvlab.memory import BlockManager, BlockPool, HitRate, PrefixCache, blocks_needed
+from kvlab.memory import HitRate
 
+from .hf_batching_cache import BatchingCache
+from .hf_batching_requests import DECODING, FINISHED, PENDING, PREFILLING, Sequence, Work
 from .scheduler import Stuck
 from .system_texts import Texts
 
 MARGINS = {"fifo": 0.15, "prefill_first": 0.0}
 """The schedulers, and the share of free blocks below which only those who decode, and one other, are scheduled."""
-PENDING, PREFILLING, DECODING, FINISHED = range(4)
-
-
-@dataclass(eq=False)
-class Sequence:
-    """One request. past: tokens that are stored. left: tokens of its prompt that are not scheduled yet.
-
-    prompt: of this attempt; one that has begun again counts what it had generated as prompt. generated: of the answer.
-    """
-
-    id: int
-    prompt: int
-    answer: int
-    arrived: int = 0
-    past: int = 0
-    left: int = 0
-    generated: int = 0
-    state: int = PENDING
-    begun: bool = field(default=False)
-
-    def __post_init__(self) -> None:
-        self.left = self.prompt
-
-
-class Work(NamedTuple):
-    """`tokens` of a sequence after `start` stored ones; samples: whether the model gives another one after them."""
-
-    sequence: Sequence
-    start: int
-    tokens: int
-    samples: bool
 
 
 class HuggingFaceBatching:
-    """The scheduler and the cache of `generate_batch`. Usage: `submit`, then `next_batch` and `ran` by turns.
+    """The scheduler of `generate_batch`, on its cache. Usage: `submit`, then `next_batch` and `ran` by turns.
 
     share: whether prefixes are shared. Another scheduler than "fifo" and "prefill_first": `UsageError`.
     """
@@ -76,10 +45,9 @@ class HuggingFaceBatching:
     ) -> None:
         if kind not in MARGINS:
             raise UsageError(f"there is no scheduler {kind!r}: there are {', '.join(MARGINS)}")
-        self.pool = BlockPool(num_blocks)
-        self.manager = BlockManager(self.pool, page_size)
-        self.index = PrefixCache(self.pool, page_size) if share else None
-        self.texts, self.kind, self.hits = texts, kind, HitRate()
+        self.cache = BatchingCache(num_blocks, page_size, texts, share)
+        self.pool, self.manager = self.cache.pool, self.cache.manager
+        self.kind, self.hits = kind, HitRate()
         self.max_tokens, self.max_requests = max_tokens, max_requests
         self.margin = MARGINS[kind] if margin is None else margin
         self.active: dict[int, Sequence] = {}
@@ -90,8 +58,8 @@ class HuggingFaceBatching:
 
     @property
     def num_free(self) -> int:
-        """Blocks that can be taken as they are: what is cached must be dropped first."""
-        return self.pool.num_free - self.pool.num_cached
+        """Blocks that can be taken as they are."""
+        return self.cache.num_free
 
     def submit(self, sequence: Sequence) -> None:
         """Queue a request."""
@@ -105,7 +73,7 @@ class HuggingFaceBatching:
         batch = self._schedule()
         while batch is None:
             if not self._make_room():
-                alone = next(iter([*self.active.values(), *self.waiting]))
+                alone = [*self.active.values(), *self.waiting][0]
                 raise Stuck(alone.id, 1, self.num_free, self.pool.num_blocks)
             batch = self._schedule()
         if batch and self.starved:
@@ -126,7 +94,7 @@ class HuggingFaceBatching:
                 self.blocked = False
                 ended.append(sequence)
             else:
-                self._publish(sequence)
+                self.cache.publish(sequence.id, sequence.past)
         return ended
 
     def check(self) -> None:
@@ -150,7 +118,7 @@ class HuggingFaceBatching:
             count = min(wanted, tokens)
             if reads < one.past:
                 continue
-            if not self._grow(one, count):
+            if not self.cache.grow(one.id, one.past, count):
                 failed = True
                 if one.id in self.active:
                     self.starved.append((one, count))
@@ -165,32 +133,17 @@ class HuggingFaceBatching:
     def _roomy(self) -> bool:
         """Whether enough blocks are free, after all that is cached has been dropped if need be."""
         if self.num_free / self.pool.num_blocks < self.margin:
-            self.pool.evict(self.pool.num_cached)
+            self.cache.drop()
         return self.num_free / self.pool.num_blocks >= self.margin
 
     def _wanted(self, one: Sequence) -> int:
         """Tokens that a candidate has to run; of one that waits, after what is found, which makes it active at once."""
-        if one.state == PENDING and self.index is not None:
-            match = self.index.match(self.texts.said(one.id, one.prompt))
-            if match.blocks:
-                self.manager.admit(one.id, match.num_tokens, match.blocks)
-                self._activate(one, match.num_tokens)
-                one.state, one.past, one.left = PREFILLING, match.num_tokens, one.left - match.num_tokens
+        if one.state == PENDING:
+            found = self.cache.find(one.id, one.prompt)
+            if found:
+                self._activate(one, found)
+                one.state, one.past, one.left = PREFILLING, found, one.left - found
         return 1 if one.state == DECODING else one.left
-
-    def _grow(self, one: Sequence, count: int) -> bool:
-        """Take the blocks for `count` tokens more, if there are enough."""
-        if self._lacks(one, count) > self.num_free:
-            return False
-        if one.id in self.manager:
-            self.manager.extend(one.id, count)
-        else:
-            self.manager.admit(one.id, count)
-        return True
-
-    def _lacks(self, one: Sequence, count: int) -> int:
-        held = len(self.manager.table(one.id)) if one.id in self.manager else 0
-        return blocks_needed(one.past + count, self.manager.block_size) - held
 
     def _enter(self, one: Sequence, wanted: int, count: int) -> None:
         if one.state == PENDING:
@@ -205,44 +158,24 @@ class HuggingFaceBatching:
         self.hits.record(one.prompt, found, again=one.begun)
         one.begun = True
 
-    def _publish(self, one: Sequence) -> None:
-        if self.index is not None:
-            full = one.past // self.manager.block_size
-            said = self.texts.said(one.id, one.past)
-            self.manager.remap(one.id, self.index.publish(said, self.manager.table(one.id)[:full]))
-
     def _make_room(self) -> bool:
         """Drop all that is cached, and let the newest of the starved begin again until the others can go on."""
-        dropped = self.pool.evict(self.pool.num_cached) > 0
+        dropped = self.cache.drop() > 0
         starved, gone = self.starved, list[Sequence]()
-        lacks = [self._lacks(one, count) for one, count in starved]
+        lacks = [self.cache.lacks(one.id, one.past + count) for one, count in starved]
         active = len(self.active)
-        while starved and active - len(gone) > 1 and not self._all_fit(lacks):
+        while starved and active - len(gone) > 1 and sum(lacks) > self.num_free:
             one, _ = starved.pop()
             lacks.pop()
             gone.append(one)
-            for block in self.manager.table(one.id):
-                if self.pool.ref_count(block) == 1:
-                    self.pool.withdraw(block)
-            self.manager.free(one.id)
+            self.cache.forget(one.id)
         for one in reversed(gone):
             self._begin_again(one)
         self.blocked |= bool(gone)
         return dropped or bool(gone)
 
-    def _all_fit(self, lacks: list[int]) -> bool:
-        return sum(lacks) <= self.num_free
-
     def _begin_again(self, one: Sequence) -> None:
         self.preemptions += 1
         self.recomputed += one.past
         del self.active[one.id]
-        again = Sequence(one.id, one.prompt, one.answer, one.arrived, begun=True)
-        again.prompt = again.left = self._known(one)
-        again.generated = one.generated
-        self.submit(again)
-
-    @staticmethod
-    def _known(one: Sequence) -> int:
-        """Tokens that are known of it: stored ones, the one sampled last, and what is left of the prompt."""
-        return one.past + one.left if one.left else one.past + 1
+        self.submit(one.again())

@@ -81,12 +81,10 @@ class Peer:
 
 def both(trace: Trace, num_blocks: int, kind: str, max_tokens: int, margin: float, share: bool, every: int) -> int:
     """Run both to the end, a new request every `every` steps; compare each step. Returns the preemptions."""
-    texts = Texts(trace)
-    mine = HuggingFaceBatching(num_blocks, PAGE, texts, kind=kind, max_tokens=max_tokens, margin=margin, share=share)
-    peer = Peer(num_blocks, kind, max_tokens, margin, share)
+    options = {"kind": kind, "max_tokens": max_tokens, "margin": margin, "share": share}
+    mine = HuggingFaceBatching(num_blocks, PAGE, Texts(trace), **options)
+    peer, texts = Peer(num_blocks, kind, max_tokens, margin, share), Texts(trace)
     whole = [list(texts.said(number, request.total))[: request.total] for number, request in enumerate(trace)]
-    texts = Texts(trace)
-    mine.texts = texts
 
     def token_of(state) -> int:
         return whole[int(state.request_id)][len(state.initial_tokens) + len(state.generated_tokens)]
