@@ -1,8 +1,8 @@
 """A server that OpenAI's clients can use: completions and chat completions on an engine, over HTTP.
 
-`app` is the application, `worker` the thread that steps the engine, `exchange` one request on its way; `schema` and
-`shapes` are OpenAI's format, `gate`, `door` and `connection` the limits, and `server` puts it on a socket. It needs the
-extra `serve`.
+`app` is the application, `worker` the thread that steps the engine, `exchange` one request on its way, and `ticket`
+what both know of it; `schema`, `parsing` and `shapes` are OpenAI's format, `gate`, `door` and `connection` the limits,
+and `server` puts it on a socket. It needs the extra `serve`.
 """
 
 from __future__ import annotations

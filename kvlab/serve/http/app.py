@@ -23,12 +23,14 @@ from .asks import asks_for
 from .door import WITHOUT_ANSWER, Door, read_body, refused
 from .exchange import Exchange
 from .gate import Gate
+from .parsing import parse
 from .refusals import Refusal
-from .schema import Chat, Completion, parse
+from .schema import Chat, Completion
 from .settings import Settings
 from .shapes import ChatShape, CompletionShape
 from .texts import Texts
-from .worker import Ticket, Worker
+from .ticket import Ticket
+from .worker import Worker
 
 SMALL = 8192  # bytes of a body that is read at once; a larger one is in a thread, so that nobody waits for it
 

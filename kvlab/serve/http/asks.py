@@ -9,7 +9,7 @@ from kvlab.serve.engine import Engine
 from .refusals import Refusal
 from .schema import Chat, Completion
 from .settings import Settings
-from .worker import Ask
+from .ticket import Ask
 
 
 def asks_for(

@@ -16,7 +16,8 @@ from .answer import Piece
 from .gate import Gate
 from .refusals import Refusal
 from .shapes import Shape
-from .worker import Ticket, Worker
+from .ticket import Ticket
+from .worker import Worker
 
 EVENTS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 DONE = b"data: [DONE]\n\n"
@@ -89,7 +90,8 @@ class Exchange:
         found = [Piece(index, "", [], None, 0) for index in range(self.choices)]
         async for piece in pieces:
             texts[piece.choice].append(piece.text)
-            scored = found[piece.choice].scored + piece.scored
+            scored = found[piece.choice].scored
+            scored += piece.scored
             found[piece.choice] = piece._replace(scored=scored)
         return [piece._replace(text="".join(parts)) for piece, parts in zip(found, texts, strict=True)]
 

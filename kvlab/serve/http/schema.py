@@ -1,18 +1,17 @@
-"""The bodies of requests, in OpenAI's format: what is accepted, ignored, and refused with a sentence.
+"""The bodies of requests, in OpenAI's format. What makes no sense, or is unknown, is refused with a sentence.
 
-Fields that change nothing here, such as `user`, are accepted and ignored. Fields that ask for something this server
-does not have are refused unless they say what is the case anyway. Unknown fields are refused, as OpenAI does.
+`neutral` has the fields of OpenAI's that change nothing here, and `parsing` makes a body of bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kvlab.serve.sampling import GREEDY, Sampling
 
+from .neutral import without_neutral
 from .refusals import Refusal
 
 LONG = 2**63
@@ -22,41 +21,23 @@ Ids = Annotated[list[Id], Field(fail_fast=True)]
 Stop = Annotated[str, Field(min_length=1, max_length=1000)]
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
-IGNORED = {
-    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-    "parallel_tool_calls", "reasoning_effort", "verbosity", "prediction", "tool_choice", "function_call",
-}  # fmt: skip
-NEUTRAL: Mapping[str, tuple[Any, ...]] = {  # beside null
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "logit_bias": ({},),
-    "suffix": ("",),
-    "tools": ([],),
-    "functions": ([],),
-    "response_format": ({"type": "text"},),
-    "modalities": (["text"],),
-    "audio": (),
-    "web_search_options": (),
-}
-SHAPES = {  # what can be more than one thing is explained as a whole
-    "prompt": "a text, a list of texts, a list of token ids, or a list of such lists",
-    "stop": "a text of 1 to 1,000 characters, or a list of at most 4 such texts",
-    "content": 'a text, or a list of parts {"type": "text", "text": ...}',
-}
 
-
-class StreamOptions(BaseModel):
-    """How a stream ends, and whether it is padded, which this one never is."""
+class Strict(BaseModel):
+    """An object of which every field is known, and of the type that is named."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class StreamOptions(Strict):
+    """How a stream ends, and whether it is padded, which this one never is."""
+
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
 
 
-class Body(BaseModel):
+class Body(Strict):
     """What both kinds of request have in common. `seed` may be negative; `top_k` is an addition of ours."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
     model: str
     n: Count | None = None
     seed: Annotated[int, Field(ge=-LONG, lt=LONG)] | None = None
@@ -71,12 +52,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _what_changes_nothing(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        for name, values in NEUTRAL.items():
-            if given.get(name) is not None and not any(_same(given[name], value) for value in values):
-                raise Refusal(400, f"{name} is not supported by this server: leave it out.", param=name)
-        return {name: value for name, value in given.items() if name not in IGNORED and name not in NEUTRAL}
+        return without_neutral(given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _options_of_a_stream(self) -> Body:
@@ -152,18 +128,16 @@ class Completion(Body):
         return self.logprobs
 
 
-class Part(BaseModel):
+class Part(Strict):
     """A part of a message: text, the only kind there is here."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
     type: Literal["text"]
     text: str
 
 
-class Message(BaseModel):
+class Message(Strict):
     """One turn of a chat."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
     role: Literal["system", "developer", "user", "assistant"]
     content: str | Annotated[list[Part], Field(min_length=1, fail_fast=True)]
     name: str | None = None
@@ -200,36 +174,3 @@ class Chat(Body):
     def alternatives(self) -> int | None:
         """See `Body.alternatives`."""
         return (self.top_logprobs or 0) if self.logprobs else None
-
-
-Kind = TypeVar("Kind", bound=Body)
-
-
-def parse(kind: type[Kind], body: bytes) -> Kind:
-    """The request that `body` makes, or a `Refusal` with a sentence about the first field that is at fault."""
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise _refusal(error) from None
-
-
-def _refusal(error: ValidationError) -> Refusal:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    what, where = str(first["msg"]), ".".join(map(str, first["loc"]))
-    if first["type"] == "json_invalid":
-        return Refusal(400, f"The body is no JSON that can be read: {what.removeprefix('Invalid JSON: ')}.")
-    if first["type"] == "extra_forbidden":
-        return Refusal(400, f"Unrecognized request argument supplied: {where}.", param=where)
-    if first["type"] == "missing" and len(first["loc"]) == 1:
-        return Refusal(400, f"The field {where} is required.", param=where)
-    shape = next((part for part in first["loc"] if part in SHAPES), None)
-    if shape is not None:
-        where = where[: where.index(str(shape))] + str(shape)
-        return Refusal(400, f"{where}: this is {SHAPES[str(shape)]}.", param=str(first["loc"][0]))
-    if not where:
-        return Refusal(400, f"The body is not what it should be, a JSON object: {what}.")
-    return Refusal(400, f"{where}: {what[:1].lower()}{what[1:]}.", param=str(first["loc"][0]))
-
-
-def _same(given: Any, value: Any) -> bool:
-    return given == value and not isinstance(given, bool)
