@@ -288,6 +288,17 @@ def test_an_invariant_that_breaks_when_a_request_begins_is_no_fault_of_the_reque
         assert httpx.get(f"{server.url}/health").status_code == 503
 
 
+def test_an_invariant_that_breaks_when_an_answer_is_ended_is_no_fault_of_its_text() -> None:
+    def broken(*_: object) -> None:
+        raise InvariantBroken("I2", "a block has more names than holders")
+
+    with courier_server() as server:
+        server.service.engine.stop = broken
+        with pytest.raises(InternalServerError, match="InvariantBroken"):
+            client(server).completions.create(model="courier", prompt="Where is", temperature=0)
+        assert httpx.get(f"{server.url}/health").status_code == 503
+
+
 @pytest.mark.parametrize(("drain", "whole"), [(30.0, True), (0.0, False)])
 def test_a_stop_lets_running_requests_finish_or_ends_them(drain: float, whole: bool) -> None:
     with courier_server(Settings(drain_seconds=drain)) as server:

@@ -124,16 +124,16 @@ class Worker:
     def _collect(self, ticket: Ticket) -> None:
         """Post what is new of a ticket; stop those of its answers that have come to a text that ends them."""
         try:
-            for answer in ticket.answers:
-                piece = answer.take()
-                if piece is not None:
-                    self._news.append((ticket, piece))
-                    if piece.reason is not None:
-                        self._engine.stop(answer.generation)
+            pieces = [answer.take() for answer in ticket.answers]
         except Exception as error:  # a tokenizer that stumbles over one answer is no reason to end the others
             LOG.exception("an answer could not be put into words")
             self._refuse(ticket, failed(error))
             return
+        for answer, piece in zip(ticket.answers, pieces, strict=True):
+            if piece is not None:
+                self._news.append((ticket, piece))
+                if piece.reason is not None:
+                    self._engine.stop(answer.generation)
         if all(answer.reason is not None for answer in ticket.answers):
             del self._tickets[ticket]
             self._news.append((ticket, None))
@@ -159,9 +159,9 @@ class Worker:
             self.stats = self._engine.stats()
         except Exception:
             doubtful = True
-        if doubtful:
-            self.healthy = False
+        if doubtful:  # the sentence first, as clients may look in between
             self.trouble = f"The engine failed ({type(error).__name__}) and cannot be relied on: restart the server."
+            self.healthy = False
 
     def _fail_all(self, refusal: Refusal) -> None:
         tickets = list(self._tickets)
