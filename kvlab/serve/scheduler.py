@@ -26,8 +26,8 @@ class Scheduler(Preemption):
     - A step has at most `token_budget` tokens. Jobs that decode come first, a token each; then prompts that are under
       way, in chunks; then new jobs.
     - At most `max_running` jobs run at once, and no more are admitted than the budget has tokens, so that all who
-      decode do so in every step.
-      Only a job with more branches than that runs, and then alone, and its branches take turns.
+      decode do so in every step. Only a job that has more branches goes beyond that: it runs alone, and its branches
+      take turns.
     - Only the first in order (or whom `policies.pick` says) may be admitted, and only if all its tokens fit at once and
       `watermark` (a share of the blocks) stays free for those who run; one alone is always admitted if it fits.
     - Who needs a block when none is free makes the policies' victim leave, never the first in order (I11), until there
@@ -61,9 +61,11 @@ class Scheduler(Preemption):
         """
         if self._at_work:
             self._recover()
-        plan = self._unfinished() if self._plan is not None else Plan()
-        if self._plan is not None:
-            return plan
+        plan = Plan()
+        if self._plan is not None:  # the last step was not carried out
+            plan = self._unfinished()
+            if self._plan is not None:
+                return plan
         self._at_work = True
         self._decode(plan)
         left = self._continue(plan, self.token_budget - len(plan.decoding))
