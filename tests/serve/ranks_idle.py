@@ -61,7 +61,9 @@ def idles(model: Any, link: Link) -> list[list[int]]:
         asked = engine.submit(prompt(5, number), 4)
         engine.run()
         said.append(asked.tokens)
-    engine.close()
+    for _ in range(2):  # to say so twice is to say so once
+        engine.close()
+    link.collect(link.rank)
     link.close()
     return said
 
@@ -104,6 +106,12 @@ def lead(ports: list[str], folder: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def followed(model: Any, link: Link) -> None:
+    """Follow to the end, and say that it has come to one, as ranks do that are let go of."""
+    follow(model, link)
+    link.collect(link.rank)
+
+
 def say_and_stop(say: Callable[[], Any]) -> Any:
     """What rank 0 says; but once it is a step, this process stops."""
     thing = say()
@@ -119,7 +127,7 @@ def partner(part: str, ports: list[str], folder: Path) -> None:
         model, link = line(case, 1, ports)
         if part == "stops":
             link.say = functools.partial(say_and_stop, link.say)  # type: ignore[method-assign]
-        seen[case] = told(functools.partial(follow, model, link))
+        seen[case] = told(functools.partial(followed, model, link))
         link.close()
     (folder / part).write_text(json.dumps(seen), encoding="utf-8")
 
