@@ -9,6 +9,7 @@ from kvlab.memory import Trace, Waste
 
 from .costmodel import StepCost, step_cost
 from .limits import never_fits
+from .plan import Plan
 from .policies import USUAL, Policies
 from .scheduler import Scheduler
 from .simulation import Simulation
@@ -101,13 +102,13 @@ class SystemScheduler(Scheduler):
         super().__init__(store, **options)
         self.ledger = ledger
 
-    def schedule(self) -> Any:
+    def schedule(self) -> Plan:
         """As the scheduler's; loads from a host come before the step, like blocks that are swapped in."""
         plan = super().schedule()
         plan.swap_in += self.store.take_loads()
         return plan
 
-    def commit(self, plan: Any) -> None:
+    def commit(self, plan: Plan) -> None:
         """As the scheduler's; what has been written can be found from now on."""
         super().commit(plan)
         self.store.written(plan)

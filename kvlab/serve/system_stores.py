@@ -14,6 +14,7 @@ from kvlab.memory import BlockManager, HitRate, PrefixIndex, blocks_needed
 from kvlab.memory.chunks import ChunkTier
 from kvlab.memory.swap import Pairs
 
+from .plan import Plan
 from .stores import PagedStore
 from .system_texts import Texts
 
@@ -80,7 +81,7 @@ class SharingStore(PagedStore):
         self._filed[job.id] = 0
         return found
 
-    def written(self, plan: Any) -> None:
+    def written(self, plan: Plan) -> None:
         """A step has written its tokens: those whose blocks are to be published now, are."""
         if self.when == "filled":
             for job in plan.decoding:
@@ -136,7 +137,7 @@ class ChunkedStore(SharingStore):
         self._to_load += [(0, 0)] * blocks_needed(more, self.block_size)
         return more
 
-    def written(self, plan: Any) -> None:
+    def written(self, plan: Plan) -> None:
         """As the others, and prompts that are computed are stored on the host; answers are not."""
         super().written(plan)
         for chunk in plan.chunks:
