@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvlab.course.myparts.manager import OwnManager
-from kvlab.course.myparts.parts import Parts, said
+from kvlab.course.myparts.parts import Parts
+from kvlab.course.myparts.wording import said
 from kvlab.course.shorten import show
 from kvlab.errors import OutOfBlocks
 from kvlab.memory.swap import SwapPlan, swap_plan

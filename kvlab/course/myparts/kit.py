@@ -8,19 +8,20 @@ from typing import Any, NamedTuple
 
 from kvlab.course import registry
 from kvlab.course.judge import judge
-from kvlab.course.myparts import tensors
+from kvlab.course.myparts.attention import DECODERS, attention
 from kvlab.course.myparts.decisions import OwnScheduler, OwnStore, policies, swapping
 from kvlab.course.myparts.manager import OwnManager
 from kvlab.course.myparts.parts import Fault, Parts
 from kvlab.course.myparts.prefixes import OwnIndex
 from kvlab.course.myparts.roles import ROLES
-from kvlab.course.myparts.trees import OwnTree
+from kvlab.course.myparts.tree_index import OwnTree
+from kvlab.course.myparts.writing import WRITERS, writer
 from kvlab.course.say import paragraph, say
 from kvlab.course.verdict import PASSED
 from kvlab.errors import UsageError
 from kvlab.serve.policies import Policies
 
-_RESERVE = (tensors.WRITERS, tensors.DECODERS)
+_RESERVE = (WRITERS, DECODERS)
 _INDEXES: dict[str, type[OwnIndex] | type[OwnTree]] = {"hash": OwnIndex, "radix": OwnTree}
 _HEAD = ("part", "whose", "calls", "where it is used")
 
@@ -107,11 +108,11 @@ class Kit:
 
     def attention(self, finished: Any) -> Callable[..., Any] | None:
         """Attention by the learner's, `finished` beside it; None if none is theirs."""
-        return tensors.attention(self._parts, finished)
+        return attention(self._parts, finished)
 
     def writer(self) -> Callable[..., None] | None:
         """What writes keys and values; None if it is not the learner's."""
-        return tensors.writer(self._parts)
+        return writer(self._parts)
 
     def policies(self, block_size: int, swaps: bool) -> Policies:
         """Policies that ask the learner's functions."""

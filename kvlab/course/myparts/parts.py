@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kvlab.course import registry
-from kvlab.course.compare import difference, is_plain, is_tensor, same
-from kvlab.course.myparts import load
+from kvlab.course.myparts import load, wording
 from kvlab.course.myparts.roles import ROLES, suspects
-from kvlab.course.myparts.watch import TooLong, timed
+from kvlab.course.myparts.watch import timed
 from kvlab.course.observe import attempt, raised
 from kvlab.course.say import paragraph, say
-from kvlab.course.shorten import call_text, clip, parameters, show
+from kvlab.course.shorten import call_text, clip
 from kvlab.course.tape import Tape, recording
 from kvlab.errors import InvariantBroken
 
@@ -140,26 +139,13 @@ class Parts:
         wanted, refusal = attempt(lambda: finished(*_copies(args), **named))
         part, given = self.mine[name], _copies(args)
         got, error = self.attempt(name, lambda: part(*given, **named))
-        wrong = self._wrong(name, wanted, refusal, got, error) or _changed(finished, args, given)
+        wrong = wording.wrong_answer(wanted, refusal, got, error) or wording.changed(finished, args, given)
         if wrong:
             where = call_text(name, finished, (*args, *named.values()))
             self.blame(name, f"{where} {wrong}", next(iter(ROLES[name].invariants), ""))
         if refusal is not None:
             raise refusal
         return wanted if wrong else got
-
-    def _wrong(self, name: str, wanted: Any, refusal: BaseException | None, got: Any,
-               error: BaseException | None) -> str:
-        """What is wrong with an answer, or an empty string."""
-        if error is not None:
-            if refusal is not None and isinstance(error, type(refusal)):
-                return ""
-            return f"{said(error)}, expected {type(refusal).__name__ if refusal else show(wanted, 60)}."
-        if refusal is not None:
-            return f"returned {show(got, 60)}, expected it to raise {type(refusal).__name__}."
-        if same(wanted, got):
-            return ""
-        return f"{tensor_difference(wanted, got) or clip(str(attempt(lambda: difference(wanted, got))[0]), 250)}."
 
     def failed(self, trouble: Exception) -> bool:
         """Something went wrong that no single call has shown. The likeliest part goes off duty; False if none is
@@ -186,40 +172,6 @@ def _tried(call: Callable[[], Any], seconds: float) -> tuple[Any, BaseException 
         return None, error
 
 
-def said(error: BaseException) -> str:
-    """What a learner is told of what a call raised."""
-    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
-        return f"{raised(error)} (what is saved is the exercise alone: put helpers inside it)"
-    return str(error) if isinstance(error, TooLong) else raised(error).rstrip(".")
-
-
 def _copies(args: tuple[Any, ...]) -> list[Any]:
     """Lists and dictionaries anew, so that a part cannot change the engine's own."""
     return [list(arg) if type(arg) is list else dict(arg) if type(arg) is dict else arg for arg in args]
-
-
-def _changed(finished: Any, before: tuple[Any, ...], after: list[Any]) -> str:
-    """The sentence for an argument that the call has changed, or an empty string."""
-    names = parameters(finished, len(before)) or [f"number {place + 1}" for place in range(len(before))]
-    for name, one, other in zip(names, before, after, strict=True):
-        if not is_tensor(one) and is_plain(one) and not same(one, other):
-            return f"changed its argument {name} to {show(other, 50)}, expected it to be left alone."
-    return ""
-
-
-def tensor_difference(wanted: Any, got: Any) -> str:
-    """How a tensor differs from the one expected; empty where neither is one."""
-    if not is_tensor(wanted):
-        return ""
-    if not is_tensor(got):
-        return f"returned {show(got, 60)}, expected a tensor {tuple(wanted.shape)}"
-    if got.shape != wanted.shape or got.dtype != wanted.dtype:
-        return f"returned {got.dtype} {tuple(got.shape)}, expected {wanted.dtype} {tuple(wanted.shape)}"
-    wide, other = wanted.double(), got.double()
-    apart = (~other.isclose(wide, rtol=1e-4, atol=1e-4, equal_nan=True)).nonzero().tolist()
-    if not apart:
-        return ""
-    place = tuple(apart[0])
-    return (f"returned numbers of which {len(apart)} of {wanted.numel()} are wrong: at {list(place)} "
-            f"{other[place].item():.4g}, expected {wide[place].item():.4g}")
-

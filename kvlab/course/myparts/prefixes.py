@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from kvlab.course.myparts.parts import Parts, said
+from kvlab.course.myparts.parts import Parts
 from kvlab.course.myparts.pool import OwnPool
+from kvlab.course.myparts.wording import said
 from kvlab.course.shorten import show
 from kvlab.errors import InvariantBroken, UsageError
 from kvlab.memory import CachedBlock, Match, chain_sha256

@@ -1,86 +1,21 @@
-"""Writing and attention by the functions of lab 04 and the kernels of lab 05, each compared with the finished part."""
+"""Attention by the functions of lab 04 and the kernels of lab 05, each compared with the finished part."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from kvlab.course.compare import TOLERANCE
-from kvlab.course.interpreter import KernelFault, guarded
-from kvlab.course.interpreter.launch import function_of
-from kvlab.course.myparts.parts import Parts, said, tensor_difference
+from kvlab.course.interpreter import KernelFault
+from kvlab.course.myparts.kernels import launchable
+from kvlab.course.myparts.parts import Parts
+from kvlab.course.myparts.wording import said, tensor_difference
 from kvlab.errors import UsageError
 
-WRITERS = ("write_kv_kernel", "write_kv")
 DECODERS = ("grouped_decode_kernel", "paged_decode_kernel", "attend_blockwise")
 """Exercises that do the same; the first that is the learner's does it."""
 
 ON_GPU = 5e-3  # matrix units of a GPU round float32 to TF32 (F31)
-
-
-class _Interpreted:
-    """A kernel that is launched in Triton's interpreter under the bounds guard."""
-
-    def __init__(self, kernel: Any) -> None:
-        self.kernel, self.arg_names = kernel, list(inspect.signature(function_of(kernel)).parameters)
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return lambda *arguments: guarded(self.kernel, grid, *arguments, poisoned=())
-
-
-def launchable(kernel: Any, device: Any) -> Any:
-    """The kernel itself on a GPU, and under guard elsewhere."""
-    return kernel if device.type == "cuda" else _Interpreted(kernel)
-
-
-def writer(parts: Parts) -> Callable[..., None] | None:
-    """`write(key_pool, value_pool, key, value, slots)` by the learner's, or None if there is none of theirs."""
-    if not any(name in parts.mine for name in WRITERS):
-        return None
-    from kvlab.compute import write_kv
-
-    def write(key_pool: Any, value_pool: Any, key: Any, value: Any, slots: Any) -> None:
-        name = next((name for name in WRITERS if name in parts.mine), None)
-        if name is None:
-            return write_kv(key_pool, value_pool, key, value, slots)
-        wanted = key_pool.clone(), value_pool.clone()
-        write_kv(*wanted, key, value, slots)
-        rows = key.clone(), value.clone(), slots.clone()
-        _, error = parts.attempt(name, lambda: _written(name, parts.mine[name], key_pool, value_pool, *rows))
-        if isinstance(error, UsageError):
-            parts.set_aside(name, str(error))
-        wrong = "" if isinstance(error, UsageError) else _wrong_write(error, (key_pool, value_pool), wanted, slots)
-        if wrong:
-            parts.blame(name, f"{name} with slots {_few(slots)} {wrong}", "I4")
-        if error is not None or wrong:
-            key_pool.copy_(wanted[0])
-            value_pool.copy_(wanted[1])
-
-    return write
-
-
-def _written(name: str, part: Any, key_pool: Any, value_pool: Any, key: Any, value: Any, slots: Any) -> None:
-    if name == "write_kv":
-        part(key_pool, value_pool, key, value, slots)
-        return
-    from kvlab.compute.lab_kernels import writer as by_kernel
-
-    by_kernel(launchable(part, key.device))(key_pool, value_pool, key, value, slots)
-
-
-def _wrong_write(error: BaseException | None, got: tuple[Any, Any], wanted: tuple[Any, Any], slots: Any) -> str:
-    """What is wrong with two pools after a write, by the first slot at which they are not as they must be."""
-    if error is not None:
-        return f"{error.sentence if isinstance(error, KernelFault) else said(error)}"
-    for name, pool, other in zip(("key_pool", "value_pool"), got, wanted, strict=True):
-        apart = ~((pool == other) | ((pool != pool) & (other != other)))
-        if bool(apart.any()):
-            slot = int(apart.flatten(0, 1).flatten(1).any(1).nonzero()[0])
-            meant = bool((slots == slot).any())
-            what = "does not hold its token's row" if meant else "was written, although no token goes there"
-            return f"left {name} wrong: slot {slot} {what}."
-    return ""
 
 
 def attention(parts: Parts, finished: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -209,8 +144,3 @@ def _wrong_numbers(wanted: Any, got: Any) -> str:
     if bool(got.double().isclose(wanted.double(), rtol=allowed, atol=allowed, equal_nan=True).all()):
         return ""
     return f"{tensor_difference(wanted, got)}."
-
-
-def _few(slots: Any) -> str:
-    shown = slots[:6].tolist()
-    return f"{shown}" if len(slots) <= 6 else f"{shown[:-1]} and {len(slots) - 5} more".replace("]", ", ...]", 1)
