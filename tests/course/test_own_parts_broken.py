@@ -97,6 +97,23 @@ def test_a_part_that_never_ends_or_ends_everything_is_stopped(body: str, monkeyp
     assert tokens == expected() and [fault.part for fault in engine.parts.faults] == ["slot_mapping"]
 
 
+@pytest.mark.parametrize("block", ["10 ** 6", "-10 ** 6", "'a'", "None", "1.0"])
+def test_what_is_no_block_of_the_pool_in_a_table_is_a_sentence_about_the_part_that_put_it_there(block: str) -> None:
+    wrong = ("def append_with_cow(table, num_tokens, pool, block_size):\n"
+             "    if num_tokens % block_size:\n        return table[-1] * block_size + num_tokens % block_size, None\n"
+             f"    table.append({block})\n    return 0, None")
+    tokens, engine = serve(Engine.from_my_parts, **mine(append_with_cow=wrong))
+    assert tokens == expected() and engine.restarts == 0
+    assert [fault.part for fault in engine.parts.faults] == ["append_with_cow"]
+
+
+def test_a_write_kv_that_refuses_what_is_right_is_wrong_and_not_unfit() -> None:
+    wrong = "def write_kv(key_pool, value_pool, key, value, slots):\n    raise UsageError('too many slots')"
+    tokens, engine = serve(Engine.from_my_parts, **mine(write_kv=wrong))
+    assert tokens == expected()
+    assert "raised UsageError: too many slots." in engine.parts.faults[0].sentence
+
+
 def test_a_helper_of_another_cell_that_was_not_saved_is_explained() -> None:
     source = "def blocks_needed(num_tokens, block_size):\n    return rounded_up(num_tokens, block_size)"
     tokens, engine = serve(Engine.from_my_parts, **mine(blocks_needed=source))

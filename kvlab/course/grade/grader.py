@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvlab.course import launches
-from kvlab.course.checker import Checker
-from kvlab.course.declare import Check, Exercise
-from kvlab.course.grade import cells, remote
+from kvlab.course.declare import Exercise
+from kvlab.course.grade import cells
 from kvlab.course.grade.cells import BadNotebook, Written
+from kvlab.course.grade.connection import Connection
 from kvlab.course.grade.house import House, Limits
+from kvlab.course.grade.referee import Referee
 from kvlab.course.guard import Ending, guarded
-from kvlab.course.interpreter import guarded as interpreted
-from kvlab.course.launches import Launches
 from kvlab.course.notebooks import as_handed_out
 from kvlab.course.registry import every, find, part_of
 from kvlab.course.source import untouched
 
 PASSED, WRONG, STOPPED, UNTOUCHED = "passed", "wrong", "stopped", "not attempted"
 MISSING, NOT_GRADED, UNREADABLE = "missing", "not graded", "unreadable"
-_TORCH = ("04", "05", "09", "10", "11")  # labs whose parts are watched while they use torch
 
 
 @dataclass(frozen=True)
@@ -130,8 +126,8 @@ def _judged(house: House, entry: Exercise, finished: Any, job: dict[str, Any], l
     services = {name: cells.service(name) for name in job["services"]}
     pipe, pid = house.start(job, limits)
     try:
-        connection = remote.Connection(pipe, services)
-        checker = _Referee(_remotely(entry, connection), connection, job["pieces"][-1], finished)
+        connection = Connection(pipe, services)
+        checker = Referee(entry, connection, job["pieces"][-1], finished)
         ending = guarded(checker, limits.seconds)
     finally:
         house.end(pipe, pid)
@@ -155,60 +151,3 @@ def _of_ending(entry: Exercise, ending: Ending, stopped: str, limits: Limits, st
     mistake = "" if index is None else entry.mistakes[index].says
     how = STOPPED if "needed more memory than" in title else WRONG
     return dataclasses.replace(start, verdict=how, said=" ".join(title.split()), mistake=mistake)
-
-
-class _Referee(Checker):
-    """The check of one exercise, against a stand-in that is made when the other side has defined the part."""
-
-    def __init__(self, entry: Exercise, connection: remote.Connection, source: str, finished: Any) -> None:
-        node = cells.definition(source)
-        signature = _signature(node)
-        if isinstance(finished, type):
-            part = remote.class_(connection)
-        elif hasattr(finished, "fn"):
-            part = remote.kernel(signature)
-        else:
-            part = remote.function(connection, signature, entry.lab in _TORCH)
-        super().__init__(entry, part)
-        self.connection = connection
-
-    def run(self, emit: Callable[[dict[str, Any]], None]) -> None:
-        try:
-            self.connection.first()
-        except Exception as error:
-            said = f"{self.entry.name} could not be defined: {type(error).__name__}: {str(error)[:160]}"
-            return emit({"passed": None, "title": said, "mistake": None})
-        super().run(emit)
-
-
-def _remotely(entry: Exercise, connection: remote.Connection) -> Exercise:
-    """`entry` with checks that launch a learner's kernel on the other side."""
-    return dataclasses.replace(entry, checks=tuple(_launched(check, connection) for check in entry.checks))
-
-
-def _launched(check: Check, connection: remote.Connection) -> Check:
-    if not isinstance(check, Launches):
-        return check
-    check.prepare()
-    build, there = check.build, remote.runner(connection)
-
-    def run(part: Any, value: Any) -> None:
-        launches.run(part, build(value), there if getattr(part, "elsewhere", False) else interpreted)
-
-    return dataclasses.replace(check, run=run)
-
-
-def _signature(node: cells.Node) -> inspect.Signature:
-    """A function's parameters, read off its text. Their defaults stay where they are: here only their number counts."""
-    if isinstance(node, cells.ast.ClassDef):
-        return inspect.Signature()
-    kinds, given = inspect.Parameter, node.args
-    positional = [*given.posonlyargs, *given.args]
-    bare = len(positional) - len(given.defaults)
-    found = [kinds(one.arg, kinds.POSITIONAL_ONLY if place < len(given.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD,
-                   default=kinds.empty if place < bare else None) for place, one in enumerate(positional)]
-    found += [kinds(given.vararg.arg, kinds.VAR_POSITIONAL)] if given.vararg else []
-    found += [kinds(one.arg, kinds.KEYWORD_ONLY, default=kinds.empty if default is None else None)
-              for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    found += [kinds(given.kwarg.arg, kinds.VAR_KEYWORD)] if given.kwarg else []
-    return inspect.Signature(found)

@@ -1,4 +1,4 @@
-"""Lab 07's `radix_match` and `radix_insert` on the engine's trees: what each leaves of a tree is compared, leaf by leaf.
+"""Lab 07's `radix_match` and `radix_insert` on the engine's trees, which are compared leaf by leaf after each call.
 
 A tree's tokens are whole blocks here (tuples of token ids), and its slots block ids, so that no block is ever split.
 """

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvlab.course.grade.connection import ERRORS, KINDS
 from kvlab.course.grade.far.wire import Opaque, Unreadable, Wire
-from kvlab.course.grade.remote import ERRORS, KINDS
 from kvlab.errors import OutOfBlocks, OutOfMemory
 from kvlab.memory import CachedBlock, RadixNode
 
