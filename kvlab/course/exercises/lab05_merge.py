@@ -5,136 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Traces
-from kvlab.course.exercises.lab04_tensors import torch
+from kvlab.course.exercises import lab05_merge_mistakes as wrong
 from kvlab.course.exercises.lab05_merge_bench import Merge, render, run
 from kvlab.course.exercises.scenarios import corners, scenarios
 
 
 def merges(name: str, *values: Merge, invariant: str | None = None, next: str | None = None) -> Traces:
     return scenarios(name, run, render, *values, invariant=invariant, next=next)
-
-
-def _weighed(outputs, weights):
-    return (outputs * weights.unsqueeze(-1)).nansum(0)
-
-
-def _shares(lses):
-    lse = torch.logsumexp(lses, 0)
-    return torch.exp(lses - lse.masked_fill(lse == float("-inf"), 0.0)), lse
-
-
-def plain_mean(outputs, lses):
-    return outputs.nanmean(0).nan_to_num(), torch.logsumexp(lses, 0)
-
-
-def plain_sum(outputs, lses):
-    return outputs.nansum(0), torch.logsumexp(lses, 0)
-
-
-def lse_as_weight(outputs, lses):
-    return _weighed(outputs, lses.nan_to_num(neginf=0.0)) / lses.sum(0).unsqueeze(-1), torch.logsumexp(lses, 0)
-
-
-def weights_do_not_add_up(outputs, lses):
-    largest = lses.amax(0)
-    shift = largest.masked_fill(largest == float("-inf"), 0.0)
-    return _weighed(outputs, torch.exp(lses - shift)), torch.logsumexp(lses, 0)
-
-
-def no_largest(outputs, lses):
-    weights = torch.exp(lses)
-    total = weights.sum(0)
-    return _weighed(outputs, weights) / total.clamp_min(1e-30).unsqueeze(-1), total.log()
-
-
-def no_largest_and_nan(outputs, lses):
-    weights = torch.exp(lses)
-    total = weights.sum(0)
-    return (outputs * (weights / total).unsqueeze(-1)).sum(0), total.log()
-
-
-def clears_in_place(outputs, lses):
-    outputs[lses == float("-inf")] = 0.0
-    weights, lse = _shares(lses)
-    return (outputs * weights.unsqueeze(-1)).sum(0), lse
-
-
-def undivided_no_largest(outputs, lses):
-    weights = torch.exp(lses)
-    return _weighed(outputs, weights), weights.sum(0).log()
-
-
-def lses_added(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights), lses.sum(0)
-
-
-def largest_lse(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights), lses.amax(0)
-
-
-def mean_lse(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights), lses.mean(0)
-
-
-def lse_without_largest(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights), torch.exp(lses - lses.amax(0)).sum(0).log()
-
-
-def sum_without_log(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights), torch.exp(lses).sum(0)
-
-
-def nan_times_zero(outputs, lses):
-    weights, lse = _shares(lses)
-    return (outputs * weights.unsqueeze(-1)).sum(0), lse
-
-
-def nan_of_empties(outputs, lses):
-    weights = lses.softmax(0)
-    return (outputs.nan_to_num() * weights.unsqueeze(-1)).sum(0), torch.logsumexp(lses, 0)
-
-
-def over_heads(outputs, lses):
-    return (outputs.nan_to_num() * lses.softmax(-1).nan_to_num().unsqueeze(-1)).sum(0), torch.logsumexp(lses, 0)
-
-
-def loudest_part(outputs, lses):
-    index = lses.argmax(0)
-    return outputs.gather(0, index[None, ..., None].expand(1, *outputs.shape[1:]))[0].nan_to_num(), lses.amax(0)
-
-
-def first_part(outputs, lses):
-    return outputs[0], lses[0]
-
-
-def two_parts(outputs, lses):
-    weights, lse = _shares(lses[:2])
-    return _weighed(outputs[:2], weights), lse
-
-
-def output_alone(outputs, lses):
-    weights, _ = _shares(lses)
-    return _weighed(outputs, weights)
-
-
-def turned_around(outputs, lses):
-    weights, lse = _shares(lses)
-    return lse, _weighed(outputs, weights)
-
-
-def keeps_the_parts(outputs, lses):
-    weights, lse = _shares(lses)
-    return _weighed(outputs, weights)[None], lse[None]
-
-
-def signs_crossed(outputs, lses):
-    lse = torch.logsumexp(lses, 0)
-    return _weighed(outputs, torch.exp(lse - lses).nan_to_num(posinf=0.0)), lse
 
 
 _WEIGHTS = "weigh part i with exp(lses[i] - lse), lse being torch.logsumexp(lses, 0)"
@@ -157,46 +34,51 @@ MERGE_PARTIALS: Any = Exercise(
                 next="go through this call by hand"),
     ),
     mistakes=(
-        Mistake(plain_mean, "Looks like the mean of the outputs. A part with larger scores must count more.",
+        Mistake(wrong.plain_mean, "Looks like the mean of the outputs. A part with larger scores must count more.",
                 next=_WEIGHTS),
-        Mistake(plain_sum, "Adds the outputs up. Each is a mean already, so their weights must add up to 1.",
+        Mistake(wrong.plain_sum, "Adds the outputs up. Each is a mean already, so their weights must add up to 1.",
                 next=_WEIGHTS),
-        Mistake(lse_as_weight, "Weighs with the logs. The weight of a part is its sum, exp of the log.", next=_WEIGHTS),
-        Mistake(weights_do_not_add_up,
+        Mistake(wrong.lse_as_weight, "Weighs with the logs. The weight of a part is its sum, exp of the log.",
+                next=_WEIGHTS),
+        Mistake(wrong.weights_do_not_add_up,
                 "The weights do not add up to 1: relative to the largest, they must be divided by their sum.",
                 next=_WEIGHTS),
-        Mistake(no_largest, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
+        Mistake(wrong.no_largest, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
                 next=_WEIGHTS),
-        Mistake(no_largest_and_nan, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
+        Mistake(wrong.no_largest_and_nan, "Looks like exp() of the logs as they are. Above 88 that is inf in float32.",
                 next=_WEIGHTS),
-        Mistake(clears_in_place, "Clears what empty parts hold in the tensor that was passed in. It is the caller's.",
+        Mistake(wrong.clears_in_place,
+                "Clears what empty parts hold in the tensor that was passed in. It is the caller's.",
                 next="use outputs.masked_fill, which makes a new tensor"),
-        Mistake(undivided_no_largest,
+        Mistake(wrong.undivided_no_largest,
                 "Weighs with exp() of the logs, and does not divide by their sum: the weights do not add up to 1.",
                 next=_WEIGHTS),
-        Mistake(lses_added, "Adds the logs. The log of a sum is not the sum of the logs.", next=_LSE),
-        Mistake(largest_lse, "The second result is the largest log. The other parts' sums belong to it too.",
+        Mistake(wrong.lses_added, "Adds the logs. The log of a sum is not the sum of the logs.", next=_LSE),
+        Mistake(wrong.largest_lse, "The second result is the largest log. The other parts' sums belong to it too.",
                 next=_LSE),
-        Mistake(mean_lse, "The second result is the mean of the logs. The log of the whole sum is asked.", next=_LSE),
-        Mistake(lse_without_largest,
+        Mistake(wrong.mean_lse, "The second result is the mean of the logs. The log of the whole sum is asked.",
+                next=_LSE),
+        Mistake(wrong.lse_without_largest,
                 "The second result is relative to the largest log. That must be added again.", next=_LSE),
-        Mistake(sum_without_log, "The second result is the sum itself. Its log is asked.", next=_LSE),
-        Mistake(nan_times_zero,
+        Mistake(wrong.sum_without_log, "The second result is the sum itself. Its log is asked.", next=_LSE),
+        Mistake(wrong.nan_times_zero,
                 "An empty part has the weight 0 and may hold anything: 0 times nan is nan.", invariant="I6",
                 next=_EMPTY),
-        Mistake(nan_of_empties, "Where all parts are empty, -inf - (-inf) is nan. The output there is 0.", next=_NONE),
-        Mistake(over_heads, "The weights add up to 1 over the heads. They must do so over the parts.",
+        Mistake(wrong.nan_of_empties, "Where all parts are empty, -inf - (-inf) is nan. The output there is 0.",
+                next=_NONE),
+        Mistake(wrong.over_heads, "The weights add up to 1 over the heads. They must do so over the parts.",
                 next="sum and softmax over dimension 0"),
-        Mistake(loudest_part, "Takes the part with the largest sum, and leaves out the others.", next=_WEIGHTS),
-        Mistake(first_part, "Gives the first part alone.", next=_WEIGHTS),
-        Mistake(two_parts, "Merges the first two parts. There may be any number of them.",
+        Mistake(wrong.loudest_part, "Takes the part with the largest sum, and leaves out the others.", next=_WEIGHTS),
+        Mistake(wrong.first_part, "Gives the first part alone.", next=_WEIGHTS),
+        Mistake(wrong.two_parts, "Merges the first two parts. There may be any number of them.",
                 next="sum over dimension 0, whatever its size"),
-        Mistake(output_alone, "Gives the output alone. The log of the sum is needed to merge once more.",
+        Mistake(wrong.output_alone, "Gives the output alone. The log of the sum is needed to merge once more.",
                 next="return output, lse"),
-        Mistake(turned_around, "Gives the log of the sum first. The output comes first.", next="turn the two around"),
-        Mistake(keeps_the_parts, "The results still have a dimension for the parts, of size 1.",
+        Mistake(wrong.turned_around, "Gives the log of the sum first. The output comes first.",
+                next="turn the two around"),
+        Mistake(wrong.keeps_the_parts, "The results still have a dimension for the parts, of size 1.",
                 next="sum over dimension 0 without keepdim"),
-        Mistake(signs_crossed, "Looks like exp(lse - lses[i]). A part with a small sum must count little.",
+        Mistake(wrong.signs_crossed, "Looks like exp(lse - lses[i]). A part with a small sum must count little.",
                 next=_WEIGHTS),
     ),
     hints=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Traces
-from kvlab.course.exercises.lab04_tensors import torch
+from kvlab.course.exercises import lab09_latents_mistakes as wrong
 from kvlab.course.exercises.lab09_latents_bench import Step, random_steps, render, run, steps
 from kvlab.course.exercises.scenarios import corners
 
@@ -15,145 +15,6 @@ _KEYS = "a key is key_up[h] @ latent, and behind it the rotary key"
 _VALUES = "a value is value_up[h] @ latent, without the rotary part"
 _SCALE = "query.shape[-1] ** -0.5 if scale is None"
 _MASK = "row sees itself, at length - new + row, and all before"
-
-
-def _write(pool, latent, rotary, slots):
-    pool.view(-1, pool.shape[-1])[slots] = torch.cat([latent, rotary], -1)
-
-
-def _rows(pool, table, length):
-    return pool[torch.tensor(table)].reshape(-1, pool.shape[-1])[:length]
-
-
-def _attend(query, rows, key_up, value_up, scale=None, rope=True, masked=True, ahead=0, values=None):
-    kept = key_up.shape[2]
-    latent, rotary = rows[:, :kept], rows[:, kept:]
-    scores = torch.einsum("nhk,hkc,tc->hnt", query[..., : key_up.shape[1]], key_up, latent)
-    if rope:
-        scores = scores + torch.einsum("nhr,tr->hnt", query[..., key_up.shape[1] :], rotary)
-    scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if masked:
-        new, length = scores.shape[1:]
-        position = torch.arange(new) if ahead is None else torch.arange(length - new, length) + ahead
-        scores = scores.masked_fill(torch.arange(length) > position[:, None], float("-inf"))
-    made = torch.einsum("hvc,tc->htv", value_up, latent) if values is None else values
-    return torch.einsum("hnt,htv->nhv", scores.softmax(-1), made)
-
-
-def _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, **how):
-    _write(pool, latent, rotary, slots)
-    return _attend(query, _rows(pool, table, length), key_up, value_up, **how)
-
-
-def rotary_first(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    pool.view(-1, pool.shape[-1])[slots] = torch.cat([rotary, latent], -1)
-    rows = _rows(pool, table, length)
-    turned = torch.cat([rows[:, rotary.shape[1] :], rows[:, : rotary.shape[1]]], -1)
-    return _attend(query, turned, key_up, value_up, scale)
-
-
-def latents_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    pool.view(-1, pool.shape[-1])[slots, : latent.shape[1]] = latent
-    return _attend(query, _rows(pool, table, length), key_up, value_up, scale)
-
-
-def slots_as_blocks(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    pool[slots] = torch.cat([latent, rotary], -1)[:, None, None]
-    return _attend(query, _rows(pool, table, length), key_up, value_up, scale)
-
-
-def writes_nothing(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    rows = _rows(pool, table, length).clone()
-    rows[length - len(query) :] = torch.cat([latent, rotary], -1)
-    return _attend(query, rows, key_up, value_up, scale)
-
-
-def writes_later(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    output = _attend(query, _rows(pool, table, length).clone(), key_up, value_up, scale)
-    _write(pool, latent, rotary, slots)
-    return output
-
-
-def positions(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    _write(pool, latent, rotary, slots)
-    return _attend(query, pool.view(-1, pool.shape[-1])[:length], key_up, value_up, scale)
-
-
-def new_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    _write(pool, latent, rotary, slots)
-    return _attend(query, torch.cat([latent, rotary], -1), key_up, value_up, scale)
-
-
-def whole_blocks(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    _write(pool, latent, rotary, slots)
-    rows = pool[torch.tensor(table)].reshape(-1, pool.shape[-1])
-    return _attend(query, rows, key_up, value_up, scale, masked=False)
-
-
-def no_rotary(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, rope=False)
-
-
-def no_mask(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, masked=False)
-
-
-def mask_without_offset(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=None)
-
-
-def sees_one_ahead(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=1)
-
-
-def scale_of_keys_alone(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    scale = key_up.shape[1] ** -0.5 if scale is None else scale
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
-
-
-def scale_of_latents(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    scale = key_up.shape[2] ** -0.5 if scale is None else scale
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
-
-
-def ignores_scale(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up)
-
-
-def no_scale(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=1.0)
-
-
-def hides_itself(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale, ahead=-1)
-
-
-def scale_of_rows(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    scale = pool.shape[-1] ** -0.5 if scale is None else scale
-    return _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
-
-
-def rotary_before_the_key(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    turned = torch.cat([query[..., rotary.shape[1] :], query[..., : rotary.shape[1]]], -1)
-    return _done(turned, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
-
-
-def heads_first(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    found = _done(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=scale)
-    return found.transpose(0, 1)
-
-
-def first_head(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    one, other = key_up[:1].expand_as(key_up), value_up[:1].expand_as(value_up)
-    return _done(query, latent, rotary, pool, slots, table, length, one, other, scale=scale)
-
-
-def latents_for_values(query, latent, rotary, pool, slots, table, length, key_up, value_up, scale=None):
-    _write(pool, latent, rotary, slots)
-    rows = _rows(pool, table, length)
-    values = rows[:, : latent.shape[1]].expand(len(key_up), -1, -1)
-    return _attend(query, rows, key_up, value_up, scale, values=values)
-
 
 PAGE_LATENTS: Any = Exercise(
     name="page_latents", lab="09", part="kvlab.compute.page_latents", stars=3, core=True, minutes=25,
@@ -169,49 +30,52 @@ PAGE_LATENTS: Any = Exercise(
         Traces("random steps", random_steps, run, render=render, next="go through this step by hand"),
     ),
     mistakes=(
-        Mistake(rotary_first, "Writes the rotary key before the latent. Whoever reads the pool expects them the other "
-                              "way round.", next=_WRITE),
-        Mistake(latents_alone, "Writes latents without rotary keys. Positions would be lost with the next step.",
+        Mistake(wrong.rotary_first,
+                "Writes the rotary key before the latent. Whoever reads the pool expects them the other way round.",
                 next=_WRITE),
-        Mistake(slots_as_blocks, "Takes a slot for a block: pool[slot] is a whole block, and somebody else's.",
+        Mistake(wrong.latents_alone, "Writes latents without rotary keys. Positions would be lost with the next step.",
+                next=_WRITE),
+        Mistake(wrong.slots_as_blocks, "Takes a slot for a block: pool[slot] is a whole block, and somebody else's.",
                 next="view the pool as rows first: pool.view(-1, pool.shape[-1])[slots]"),
-        Mistake(writes_nothing, "Attends rightly and writes nothing. The next token will look for this one.",
+        Mistake(wrong.writes_nothing, "Attends rightly and writes nothing. The next token will look for this one.",
                 next=_WRITE),
-        Mistake(writes_later, "Attends before it writes. A token sees itself too.", next="write first"),
-        Mistake(positions, "Reads the pool's first slots. Where the tokens lie stands in the table.", invariant="I4",
-                next=_GATHER),
-        Mistake(new_alone, "Attends over the new tokens alone. Those before are in the pool.", next=_GATHER),
-        Mistake(whole_blocks, "Reads whole blocks. Behind the last token lies whatever was there before.",
+        Mistake(wrong.writes_later, "Attends before it writes. A token sees itself too.", next="write first"),
+        Mistake(wrong.positions, "Reads the pool's first slots. Where the tokens lie stands in the table.",
+                invariant="I4", next=_GATHER),
+        Mistake(wrong.new_alone, "Attends over the new tokens alone. Those before are in the pool.", next=_GATHER),
+        Mistake(wrong.whole_blocks, "Reads whole blocks. Behind the last token lies whatever was there before.",
                 invariant="I6", next="cut to length"),
-        Mistake(no_rotary, "The rotary part is missing in the scores: nobody knows who stands where.", next=_KEYS),
-        Mistake(no_mask, "Looks like no causal mask: the first of several new tokens sees the ones after it.",
+        Mistake(wrong.no_rotary, "The rotary part is missing in the scores: nobody knows who stands where.",
+                next=_KEYS),
+        Mistake(wrong.no_mask, "Looks like no causal mask: the first of several new tokens sees the ones after it.",
                 next=_MASK),
-        Mistake(mask_without_offset,
+        Mistake(wrong.mask_without_offset,
                 "Looks like a mask that begins at position 0. Queries are the last tokens of their context.",
                 next=_MASK),
-        Mistake(sees_one_ahead, "Each query sees one token too many: the one that comes right after it.", next=_MASK),
-        Mistake(hides_itself,
+        Mistake(wrong.sees_one_ahead, "Each query sees one token too many: the one that comes right after it.",
+                next=_MASK),
+        Mistake(wrong.hides_itself,
                 "Each query sees one token too few: not itself. Then the first token of all sees nothing, and is nan.",
                 next=_MASK),
-        Mistake(heads_first, "Gives [heads, new, value_dim]. New tokens come first.",
+        Mistake(wrong.heads_first, "Gives [heads, new, value_dim]. New tokens come first.",
                 next="return [new, heads, value_dim]: transpose(0, 1)"),
-        Mistake(rotary_before_the_key,
+        Mistake(wrong.rotary_before_the_key,
                 "Puts the rotary key before the key. In the query it stands behind, so other numbers would meet.",
                 next=_KEYS),
-        Mistake(scale_of_rows,
+        Mistake(wrong.scale_of_rows,
                 "Looks like the root of latent_dim + rope_dim, a row of the pool. Scores are of queries and keys.",
                 next=_SCALE),
-        Mistake(scale_of_keys_alone,
+        Mistake(wrong.scale_of_keys_alone,
                 "Looks like key_dim ** -0.5. A query has key_dim and rope_dim numbers, and all of them count.",
                 next=_SCALE),
-        Mistake(scale_of_latents, "Looks like latent_dim ** -0.5. Scores are products of queries and keys.",
+        Mistake(wrong.scale_of_latents, "Looks like latent_dim ** -0.5. Scores are products of queries and keys.",
                 next=_SCALE),
-        Mistake(ignores_scale, "Looks like the default always. Some models pass a scale of their own.",
+        Mistake(wrong.ignores_scale, "Looks like the default always. Some models pass a scale of their own.",
                 next="use scale if it is not None"),
-        Mistake(no_scale, "Looks like scores without a scale.", next=_SCALE),
-        Mistake(first_head, "Makes keys and values of head 0 for all heads. Each has its own key_up[h], value_up[h].",
-                next=_KEYS),
-        Mistake(latents_for_values, "Weighs the latents. Each head makes its values from them first, or last.",
+        Mistake(wrong.no_scale, "Looks like scores without a scale.", next=_SCALE),
+        Mistake(wrong.first_head,
+                "Makes keys and values of head 0 for all heads. Each has its own key_up[h], value_up[h].", next=_KEYS),
+        Mistake(wrong.latents_for_values, "Weighs the latents. Each head makes its values from them first, or last.",
                 next=_VALUES),
     ),
     hints=(

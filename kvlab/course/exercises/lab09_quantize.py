@@ -2,91 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from kvlab.course.declare import Exercise, Mistake, Traces, Wrong
-from kvlab.course.exercises.lab04_tensors import clone, numbered, plain, torch, unchanged
-from kvlab.course.exercises.scenarios import corners, scenarios
-from kvlab.course.shorten import show, with_article
+from kvlab.course.declare import Exercise, Mistake, Traces
+from kvlab.course.exercises.lab04_tensors import torch
+from kvlab.course.exercises.lab09_quantize_bench import CAST, Numbers, quantizes, random_numbers, render, run
+from kvlab.course.exercises.scenarios import corners
 
 _DIVIDE = "divide by scale before anything else"
 _CLAMP = "clamp what was divided to -448 and 448, then convert it"
 _PLACE = "put the scales beside the heads: scale[:, None]"
-_CAST = "end with .to(torch.float8_e4m3fn)"
-
-
-class Numbers(NamedTuple):
-    """One call. `scale`: one number, or one for each of the KV heads. `shape`: counted up from `start` in `step`s."""
-
-    scale: float | tuple[float, ...]
-    shape: tuple[int, ...] = (2, 2, 3)
-    start: float = -3.0
-    step: float = 0.7
-    dtype: str = "float32"
-
-    def given(self) -> tuple[Any, Any]:
-        """x and the scale."""
-        x = (numbered(*self.shape) * self.step + self.start).to(getattr(torch, self.dtype))
-        return x, torch.tensor(self.scale) if isinstance(self.scale, tuple) else self.scale
-
-    def wanted(self) -> Any:
-        """What must come out, as float32: the finished rule, written out."""
-        x, scale = self.given()
-        beside = scale[:, None] if isinstance(self.scale, tuple) else scale
-        return (x.float() / beside).clamp(-448.0, 448.0).to(torch.float8_e4m3fn).float()
-
-
-def run(part: Any, value: Numbers) -> None:
-    """Quantizes with the learner's function; `Wrong` at the first number that is not kept as it must."""
-    (x, scale), wanted = value.given(), value.wanted()
-    before, scale_before = clone(x), clone(scale) if isinstance(value.scale, tuple) else None
-    got = _eight_bits(part(x, scale), tuple(x.shape)).float()
-    differ = (got != wanted).nonzero().tolist()
-    if differ:
-        place = tuple(differ[0])
-        held, meant = (f"{float(one[place]):g}" for one in (got, wanted))
-        divisor = value.scale[place[-2]] if isinstance(value.scale, tuple) else value.scale
-        raise Wrong(f"{float(before[place]):g} at scale {divisor:g} is kept as {held}, expected {meant}; "
-                    f"{len(differ)} of {wanted.numel()} numbers differ.", alike=got)
-    unchanged(x=(before, x))
-    if scale_before is not None:
-        unchanged(scale=(scale_before, scale))
-
-
-def _eight_bits(got: Any, shape: tuple[int, ...]) -> Any:
-    """`got`, if it is a float8_e4m3fn tensor of that shape."""
-    if got is None:
-        raise Wrong("returned nothing (None), expected a tensor of float8_e4m3fn; is a `return` missing?")
-    if not isinstance(got, torch.Tensor):
-        raise Wrong(f"returned {show(got, 50)} ({with_article(type(got))}), expected a tensor of float8_e4m3fn.")
-    if tuple(got.shape) != shape:
-        raise Wrong(f"returned a tensor of shape {tuple(got.shape)}, expected {shape}, that of x.")
-    if got.dtype != torch.float8_e4m3fn:
-        raise Wrong(f"returned a tensor of {plain(got.dtype)}, expected float8_e4m3fn: 8 bits a number.", next=_CAST,
-                    alike=got)
-    return got
-
-
-def render(value: Numbers) -> list[str]:
-    """The call, with a comment for x."""
-    scale = list(value.scale) if isinstance(value.scale, tuple) else value.scale
-    last = value.start + value.step * torch.tensor(value.shape).prod().item() - value.step
-    kind = "" if value.dtype == "float32" else f", {value.dtype}"
-    span = f"{value.start:g} to {last:g}" if 0 not in value.shape else "no numbers"
-    return [f"quantize_fp8(x, scale={scale}), x of shape {list(value.shape)}{kind}: {span}"]
-
-
-def random_numbers() -> Any:
-    """A Hypothesis strategy for `Numbers`, some of them far out of range."""
-    from hypothesis import strategies as st
-
-    scale = st.sampled_from((0.25, 0.5, 2.0, 8.0))
-    return st.builds(Numbers, st.one_of(scale, st.tuples(scale, scale)), st.just((2, 2, 3)),
-                     st.sampled_from((-3.0, -4000.0, 0.0)), st.sampled_from((0.7, 9.0, 400.0)), st.just("float32"))
-
-
-def quantizes(name: str, *values: Numbers, next: str | None = None) -> Traces:
-    return scenarios(name, run, render, *values, next=next)
 
 
 def _beside(scale):
@@ -174,7 +99,7 @@ _FIRST = "Clamps before it divides. What counts is whether the number fits after
 QUANTIZE_FP8: Any = Exercise(
     name="quantize_fp8", lab="09", part="kvlab.compute.quantize_fp8", stars=1, core=True, minutes=8,
     checks=(
-        quantizes("scale 1", Numbers(1.0), Numbers(1.0, (3, 2, 4), -40.0, 3.3), next=_CAST),
+        quantizes("scale 1", Numbers(1.0), Numbers(1.0, (3, 2, 4), -40.0, 3.3), next=CAST),
         quantizes("one scale", Numbers(0.5), Numbers(4.0, (3, 2, 4), -40.0, 3.3), Numbers(0.01, step=0.3),
                   next=_DIVIDE),
         quantizes("beyond 448", Numbers(1.0, start=-900.0, step=150.0), Numbers(0.25, start=-300.0, step=50.0),
@@ -203,11 +128,11 @@ QUANTIZE_FP8: Any = Exercise(
         Mistake(casts_first, "Converts first and divides then: numbers are rounded twice, and cut off too early.",
                 next="divide, clamp, and convert last"),
         Mistake(other_type, "Converts to float8_e5m2, which has a bit less for the digits. Asked for is e4m3.",
-                next=_CAST),
+                next=CAST),
         Mistake(multiplied_back,
                 "Gives the numbers multiplied back, in 32 bits. What goes into the pool are the 8-bit ones.",
                 next="return the 8-bit tensor"),
-        Mistake(only_rounded, "Divides and clamps, and stays at 32 bits a number.", next=_CAST),
+        Mistake(only_rounded, "Divides and clamps, and stays at 32 bits a number.", next=CAST),
         Mistake(first_scale, "Takes the first scale for every head.", next=_PLACE),
         Mistake(largest_scale, "Takes the largest scale for every head. Each head has its own.", next=_PLACE),
         Mistake(a_scale_a_token, "Lays the scales along the tokens. There is one for each KV head.", next=_PLACE),

@@ -3,132 +3,13 @@
 from __future__ import annotations
 
 from kvlab.course.declare import Exercise, Mistake, Traces
+from kvlab.course.exercises import lab09_window_mistakes as wrong
 from kvlab.course.exercises.lab09_window_bench import NULL, PLACES, Talk, random_talks, releases, render, run
 from kvlab.course.exercises.scenarios import corners
 
 _SEEN = "the next query sees position num_tokens - window + 1 and later"
 _WHOLE = "count only blocks of which every token is out of sight: round down"
 _ONCE = "leave entries alone that are null_block already"
-
-
-def _swap(table, gone, pool, null, share=True):
-    leaving = [block for block in table[:gone] if block != null]
-    if share:
-        pool.share([null] * len(leaving))
-    pool.release(leaving)
-    for place in range(gone):
-        table[place] = null
-    return len(leaving)
-
-
-def one_early(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens - window + 2) // block_size, pool, null_block)
-
-
-def one_late(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens - window) // block_size, pool, null_block)
-
-
-def two_late(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens - window - 1) // block_size, pool, null_block)
-
-
-def rounds_up(table, num_tokens, window, block_size, pool, null_block):
-    gone = min(-(-max(0, num_tokens - window + 1) // block_size), len(table))
-    return _swap(table, gone, pool, null_block)
-
-
-def blocks_of_the_window(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, len(table) - -(-window // block_size)), pool, null_block)
-
-
-def blocks_of_the_window_down(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens // block_size - window // block_size), pool, null_block)
-
-
-def pops(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    leaving = table[:gone]
-    pool.release(leaving)
-    del table[:gone]
-    return len(leaving)
-
-
-def null_is_nobodys(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens - window + 1) // block_size, pool, null_block, share=False)
-
-
-def null_shared_once(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    leaving = [block for block in table[:gone] if block != null_block]
-    if leaving:
-        pool.share([null_block])
-    pool.release(leaving)
-    table[:gone] = [null_block] * gone
-    return len(leaving)
-
-
-def never_released(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    leaving = [block for block in table[:gone] if block != null_block]
-    pool.share([null_block] * len(leaving))
-    table[:gone] = [null_block] * gone
-    return len(leaving)
-
-
-def only_released(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    pool.release(table[:gone])
-    return gone
-
-
-def counts_all(table, num_tokens, window, block_size, pool, null_block):
-    _swap(table, max(0, num_tokens - window + 1) // block_size, pool, null_block)
-    return max(0, num_tokens - window + 1) // block_size
-
-
-def one_a_call(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    for place in range(gone):
-        if table[place] != null_block:
-            pool.share([null_block])
-            pool.release([table[place]])
-            table[place] = null_block
-            return 1
-    return 0
-
-
-def negative(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, (num_tokens - window + 1) // block_size, pool, null_block)
-
-
-def only_own_blocks(table, num_tokens, window, block_size, pool, null_block):
-    count = 0
-    for place in range(max(0, num_tokens - window + 1) // block_size):
-        if table[place] != null_block and pool.ref_count(table[place]) == 1:
-            pool.share([null_block])
-            pool.release([table[place]])
-            table[place] = null_block
-            count += 1
-    return count
-
-
-def null_is_zero(table, num_tokens, window, block_size, pool, null_block):
-    return _swap(table, max(0, num_tokens - window + 1) // block_size, pool, 0)
-
-
-def zero_is_null(table, num_tokens, window, block_size, pool, null_block):
-    gone = max(0, num_tokens - window + 1) // block_size
-    leaving = [block for block in table[:gone] if block]
-    pool.share([null_block] * len(leaving))
-    pool.release(leaving)
-    table[:gone] = [null_block if block else block for block in table[:gone]]
-    return len(leaving)
-
-
-def a_new_table(table, num_tokens, window, block_size, pool, null_block):
-    copy = list(table)
-    return _swap(copy, max(0, num_tokens - window + 1) // block_size, pool, null_block)
 
 
 _ZERO = "Takes block 0 for the null block. Which one it is stands in null_block."
@@ -153,43 +34,44 @@ RELEASE_WINDOW = Exercise(
         Traces("random talks", random_talks, run, render=render, next="draw the last row by hand"),
     ),
     mistakes=(
-        Mistake(one_early,
+        Mistake(wrong.one_early,
                 "Releases one token too early: the next query still sees position num_tokens - window + 1.",
                 invariant="I6", next=_SEEN),
-        Mistake(one_late,
+        Mistake(wrong.one_late,
                 "Releases one token too late. The next query counts itself: it sees only window - 1 before it.",
                 next=_SEEN),
-        Mistake(two_late, "Keeps two tokens more than the next query sees.", next=_SEEN),
-        Mistake(rounds_up, "Rounds up. A block with a single token in sight has to stay.", invariant="I6", next=_WHOLE),
-        Mistake(blocks_of_the_window, _WINDOW, next=_SEEN),
-        Mistake(blocks_of_the_window_down, _WINDOW, next=_SEEN),
-        Mistake(pops,
+        Mistake(wrong.two_late, "Keeps two tokens more than the next query sees.", next=_SEEN),
+        Mistake(wrong.rounds_up, "Rounds up. A block with a single token in sight has to stay.", invariant="I6",
+                next=_WHOLE),
+        Mistake(wrong.blocks_of_the_window, _WINDOW, next=_SEEN),
+        Mistake(wrong.blocks_of_the_window_down, _WINDOW, next=_SEEN),
+        Mistake(wrong.pops,
                 "Takes the entries out of the table. Then position p is no longer in entry p // block_size.",
                 invariant="I4", next=PLACES),
-        Mistake(null_is_nobodys,
+        Mistake(wrong.null_is_nobodys,
                 "The table names the null block and does not hold it. When the sequence ends, that is one release too "
                 "many.",
                 invariant="I2", next=NULL),
-        Mistake(null_shared_once, "Holds the null block once for several entries. Each entry is a holder.",
+        Mistake(wrong.null_shared_once, "Holds the null block once for several entries. Each entry is a holder.",
                 invariant="I2", next=NULL),
-        Mistake(never_released, "The blocks leave the table and are never released: a leak.", invariant="I2",
+        Mistake(wrong.never_released, "The blocks leave the table and are never released: a leak.", invariant="I2",
                 next="release them"),
-        Mistake(only_released,
+        Mistake(wrong.only_released,
                 "Releases blocks that the table still names. Somebody else will take them, and be read.",
                 invariant="I2", next=PLACES),
-        Mistake(counts_all, "Returns all that have gone so far. Asked for is how many went now.",
+        Mistake(wrong.counts_all, "Returns all that have gone so far. Asked for is how many went now.",
                 next="return how many went in this call"),
-        Mistake(one_a_call, "Releases one block a call. After a long prompt, many are behind the window at once.",
+        Mistake(wrong.one_a_call, "Releases one block a call. After a long prompt, many are behind the window at once.",
                 next="go through all blocks behind the window"),
-        Mistake(negative,
+        Mistake(wrong.negative,
                 "A sequence shorter than its window gives a negative number, and a slice with that counts from the "
                 "end.",
                 next="use max(0, ...)"),
-        Mistake(only_own_blocks, "Keeps blocks that others hold too. Each holder leaves on its own.", invariant="I2",
-                next="take one holder off, whoever else holds it"),
-        Mistake(null_is_zero, _ZERO, next="use null_block"),
-        Mistake(zero_is_null, _ZERO, next="use null_block"),
-        Mistake(a_new_table, "Changes a copy of the table. The sequence goes on with the old one.",
+        Mistake(wrong.only_own_blocks, "Keeps blocks that others hold too. Each holder leaves on its own.",
+                invariant="I2", next="take one holder off, whoever else holds it"),
+        Mistake(wrong.null_is_zero, _ZERO, next="use null_block"),
+        Mistake(wrong.zero_is_null, _ZERO, next="use null_block"),
+        Mistake(wrong.a_new_table, "Changes a copy of the table. The sequence goes on with the old one.",
                 next="change the list that was given"),
     ),
     hints=(

@@ -1,64 +1,9 @@
-"""Host tiers as beginners write them: one plain tier with a single thing done wrong."""
+"""Host tiers as beginners write them, each the plain one with one thing done wrong: what is found, and who leaves."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-
+from kvlab.course.exercises.lab10_host_plain import Plain
 from kvlab.errors import UsageError
-
-
-class Plain:
-    """A right tier: `stored` is in the order of use, the least recently used first."""
-
-    def __init__(self, num_blocks):
-        self.num_blocks = num_blocks
-        self.free = list(range(num_blocks))
-        self.storing, self.stored, self.pins = {}, {}, Counter()
-
-    def __contains__(self, key):
-        return key in self.stored
-
-    def known(self, key):
-        return key in self.stored or key in self.storing
-
-    def may_leave(self):
-        return [key for key in self.stored if not self.pins[key]]
-
-    def leave(self, key):
-        self.free.append(self.stored.pop(key))
-
-    def full(self):
-        return None
-
-    def store_begin(self, key):
-        if self.known(key):
-            return None
-        if not self.free:
-            victims = self.may_leave()
-            if not victims:
-                return self.full()
-            self.leave(victims[0])
-        self.storing[key] = self.free.pop()
-        return self.storing[key]
-
-    def store_done(self, key):
-        self.stored[key] = self.storing.pop(key)
-
-    def touch(self, key):
-        self.stored[key] = self.stored.pop(key)
-
-    def place(self, key):
-        if key not in self.stored:
-            raise UsageError(f"{key} is not stored")
-        return self.stored[key]
-
-    def pin(self, key):
-        place = self.place(key)
-        self.pins[key] += 1
-        return place
-
-    def unpin(self, key):
-        self.pins[key] -= 1
 
 
 class FoundAtBegin(Plain):
@@ -72,16 +17,6 @@ class FoundAtBegin(Plain):
 class NeverPublished(Plain):
     def store_done(self, key):
         pass
-
-
-class PinnedWhileStoring(Plain):
-    def place(self, key):
-        return self.storing[key] if key in self.storing else super().place(key)
-
-
-class PinnedLeaves(Plain):
-    def may_leave(self):
-        return list(self.stored)
 
 
 class StoringLeaves(Plain):
@@ -103,13 +38,6 @@ class NewestLeaves(Plain):
 class TouchIsNothing(Plain):
     def touch(self, key):
         pass
-
-
-class PinIsUse(Plain):
-    def pin(self, key):
-        place = super().pin(key)
-        self.touch(key)
-        return place
 
 
 class KnownIsUse(Plain):
@@ -139,25 +67,6 @@ class OrderOfBegin(Plain):
 
     def may_leave(self):
         return sorted(super().may_leave(), key=self.used.__getitem__)
-
-
-class PinsAreASet(Plain):
-    def unpin(self, key):
-        del self.pins[key]
-
-
-class PinsDeleted(Plain):
-    def __init__(self, num_blocks):
-        super().__init__(num_blocks)
-        self.pins = defaultdict(int)
-
-    def unpin(self, key):
-        del self.pins[key]
-
-
-class UnpinIsNothing(Plain):
-    def unpin(self, key):
-        pass
 
 
 class StoredAgain(Plain):
@@ -241,26 +150,6 @@ class PlacesCounted(Plain):
     def store_begin(self, key):
         place = super().store_begin(key)
         return None if place is None else len(self.stored) + len(self.storing) - 1
-
-
-class PinOfNothing(Plain):
-    def place(self, key):
-        return self.stored.get(key)
-
-
-class PinKeyError(Plain):
-    def place(self, key):
-        return self.stored[key]
-
-
-class PinReturnsNothing(Plain):
-    def pin(self, key):
-        super().pin(key)
-
-
-class PinTakesOut(Plain):
-    def __contains__(self, key):
-        return key in self.stored and not self.pins[key]
 
 
 class Shared(Plain):

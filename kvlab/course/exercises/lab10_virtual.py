@@ -6,6 +6,7 @@ from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
 from kvlab.course.exercises import lab10_virtual_mistakes as wrong
+from kvlab.course.exercises import lab10_virtual_pages as pages
 from kvlab.course.exercises.scenarios import corners, scenarios
 from kvlab.course.exercises.virtual_model import Operation, Value, random_operations, render, run
 from kvlab.errors import UsageError
@@ -94,20 +95,20 @@ VIRTUAL_CACHE = Exercise(
         Traces("random operations", random_operations, run, render=render, next="run these lines by hand"),
     ),
     mistakes=(
-        Mistake(wrong.RangesTogether,
+        Mistake(pages.RangesTogether,
                 "Adds up the bytes of all ranges and rounds once. No page holds bytes of two ranges.", next=_EACH),
-        Mistake(wrong.FirstRangeOnly, "Counts the first range only.", next="add up the pages of all ranges"),
-        Mistake(wrong.FirstRangeTimes, "Takes all ranges for as wide as the first.",
+        Mistake(pages.FirstRangeOnly, "Counts the first range only.", next="add up the pages of all ranges"),
+        Mistake(pages.FirstRangeTimes, "Takes all ranges for as wide as the first.",
                 next="each range has its own entry in token_bytes"),
-        Mistake(wrong.RoundsDown, "Rounds down. The last bytes have no page then.", next="round up to whole pages"),
-        Mistake(wrong.OneMore, "Looks like bytes // page_bytes + 1, which adds a page even when the last is just full.",
+        Mistake(pages.RoundsDown, "Rounds down. The last bytes have no page then.", next="round up to whole pages"),
+        Mistake(pages.OneMore, "Looks like bytes // page_bytes + 1, which adds a page even when the last is just full.",
                 next="treat the exact multiple"),
-        Mistake(wrong.OneMoreFromTheStart,
+        Mistake(pages.OneMoreFromTheStart,
                 "Looks like bytes // page_bytes + 1, which gives a page even to a request without tokens.",
                 next="treat the exact multiple, and no bytes at all"),
-        Mistake(wrong.WholeTokens, "Counts whole tokens for each page. Bytes lie one after the other, so a token may "
+        Mistake(pages.WholeTokens, "Counts whole tokens for each page. Bytes lie one after the other, so a token may "
                 "lie across two pages.", next="round up the bytes, not the tokens"),
-        Mistake(wrong.TokensForBytes, "Takes tokens for bytes.", next="num_tokens * width bytes in each range"),
+        Mistake(pages.TokensForBytes, "Takes tokens for bytes.", next="num_tokens * width bytes in each range"),
         Mistake(wrong.MapsAtReserve,
                 "Maps all pages when addresses are reserved. That is lab 02's reservation again.",
                 next="reserve maps no page"),

@@ -1,91 +1,9 @@
-"""Virtual caches as beginners write them: one plain cache with a single thing done wrong."""
+"""Virtual caches as beginners write them, each the plain one with one thing done wrong: when pages are mapped."""
 
 from __future__ import annotations
 
+from kvlab.course.exercises.lab10_virtual_plain import Plain
 from kvlab.errors import OutOfPages, UsageError
-
-
-class Plain:
-    """A right cache: `most` has each request's addresses, `pages` what is mapped in each of its ranges."""
-
-    def __init__(self, num_pages, page_bytes, token_bytes):
-        self.num_free, self.page_bytes, self.token_bytes = num_pages, page_bytes, token_bytes
-        self.most, self.pages = {}, {}
-
-    def needed(self, num_tokens):
-        return [-(-num_tokens * width // self.page_bytes) for width in self.token_bytes]
-
-    def reserve(self, request, max_tokens):
-        if request in self.most:
-            raise UsageError("it has addresses already")
-        self.most[request] = max_tokens
-        self.pages[request] = [0] * len(self.token_bytes)
-
-    def look(self, request, num_tokens):
-        if num_tokens > self.most[request]:
-            raise UsageError("too many tokens")
-
-    def missing(self, request, num_tokens):
-        return sum(self.needed(num_tokens)) - sum(self.pages[request])
-
-    def refuse(self, request, num_tokens, more):
-        raise OutOfPages(more, self.num_free)
-
-    def grow(self, request, num_tokens):
-        self.look(request, num_tokens)
-        more = self.missing(request, num_tokens)
-        if more > self.num_free:
-            self.refuse(request, num_tokens, more)
-        self.pages[request] = self.needed(num_tokens)
-        self.num_free -= more
-        return more
-
-    def free(self, request):
-        del self.most[request]
-        given = sum(self.pages.pop(request))
-        self.num_free += given
-        return given
-
-
-class RangesTogether(Plain):
-    def needed(self, num_tokens):
-        return [-(-num_tokens * sum(self.token_bytes) // self.page_bytes)]
-
-
-class FirstRangeOnly(Plain):
-    def needed(self, num_tokens):
-        return [-(-num_tokens * self.token_bytes[0] // self.page_bytes)]
-
-
-class FirstRangeTimes(Plain):
-    def needed(self, num_tokens):
-        return [-(-num_tokens * self.token_bytes[0] // self.page_bytes)] * len(self.token_bytes)
-
-
-class RoundsDown(Plain):
-    def needed(self, num_tokens):
-        return [num_tokens * width // self.page_bytes for width in self.token_bytes]
-
-
-class OneMore(Plain):
-    def needed(self, num_tokens):
-        return [num_tokens * width // self.page_bytes + 1 for width in self.token_bytes]
-
-
-class OneMoreFromTheStart(OneMore):
-    def reserve(self, request, max_tokens):
-        super().reserve(request, max_tokens)
-        self.grow(request, 0)
-
-
-class WholeTokens(Plain):
-    def needed(self, num_tokens):
-        return [-(-num_tokens // max(1, self.page_bytes // width)) for width in self.token_bytes]
-
-
-class TokensForBytes(Plain):
-    def needed(self, num_tokens):
-        return [-(-num_tokens // self.page_bytes) for _ in self.token_bytes]
 
 
 class MapsAtReserve(Plain):

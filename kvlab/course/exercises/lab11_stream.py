@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from kvlab.course.declare import Cases, Exercise, Mistake
+from kvlab.course.exercises import lab11_stream_mistakes as wrong
 from kvlab.serve.events import END, PREFIX
 
 
@@ -18,151 +19,6 @@ def _event(data):
     return f"{PREFIX}{data if isinstance(data, str) else json.dumps(data)}\n\n"
 
 
-def _pieces(stream):
-    """(index, content or None, whether it ended) of each choice of each chunk, as the right code finds them."""
-    for line in stream.split("\n"):
-        data = line.removeprefix(PREFIX)
-        if data not in (line, END):
-            for choice in json.loads(data)["choices"]:
-                yield choice["index"], choice["delta"].get("content"), choice.get("finish_reason")
-
-
-def _joined(pieces, change=str):
-    texts = {}
-    for index, content, _ in pieces:
-        texts[index] = texts.get(index, "") + change(content or "")
-    return texts
-
-
-def done_is_parsed(stream):
-    texts = {}
-    for line in stream.split("\n"):
-        if line.startswith(PREFIX):
-            for choice in json.loads(line.removeprefix(PREFIX))["choices"]:
-                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return texts
-
-
-def every_line_is_data(stream):
-    texts = {}
-    for line in stream.split("\n"):
-        data = line.removeprefix(PREFIX)
-        if data and data != END:
-            for choice in json.loads(data)["choices"]:
-                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return texts
-
-
-def content_is_always_there(stream):
-    texts = {}
-    for line in stream.split("\n"):
-        data = line.removeprefix(PREFIX)
-        if data not in (line, END):
-            for choice in json.loads(data)["choices"]:
-                texts[choice["index"]] = texts.get(choice["index"], "") + choice["delta"]["content"]
-    return texts
-
-
-def choices_mixed(stream):
-    return _joined((0, content, ended) for _, content, ended in _pieces(stream))
-
-
-def last_piece_alone(stream):
-    texts = {}
-    for index, content, _ in _pieces(stream):
-        if content:
-            texts[index] = content
-    return texts
-
-
-def first_piece_alone(stream):
-    texts = {}
-    for index, content, _ in _pieces(stream):
-        if content:
-            texts.setdefault(index, content)
-    return texts
-
-
-def spaces_cut_off(stream):
-    return _joined(_pieces(stream), str.strip)
-
-
-def spaces_put_between(stream):
-    pieces = {}
-    for index, content, _ in _pieces(stream):
-        if content:
-            pieces.setdefault(index, []).append(content)
-    return {index: " ".join(found) for index, found in pieces.items()}
-
-
-def ends_with_the_first(stream):
-    found = []
-    for piece in _pieces(stream):
-        found.append(piece)
-        if piece[2]:
-            break
-    return _joined(found)
-
-
-def lists_of_pieces(stream):
-    pieces = {}
-    for index, content, _ in _pieces(stream):
-        if content:
-            pieces.setdefault(index, []).append(content)
-    return pieces
-
-
-def text_alone(stream):
-    return "".join(content or "" for _, content, _ in _pieces(stream))
-
-
-def marker_taken_out_everywhere(stream):
-    texts = {}
-    for data in stream.replace(PREFIX, "").split("\n"):
-        if data.startswith("{"):
-            for choice in json.loads(data)["choices"]:
-                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return texts
-
-
-def _read(stream, is_data, choices=lambda found: found, lines=lambda stream: stream.split("\n")):
-    """The right code but for which lines are data, which choices of a chunk count, and where the stream is cut."""
-    texts = {}
-    for line in lines(stream):
-        if is_data(line):
-            for choice in choices(json.loads(line[line.index(PREFIX) + len(PREFIX):])["choices"]):
-                texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
-    return texts
-
-
-def _is_chunk(line):
-    return line.startswith(PREFIX) and line != PREFIX + END
-
-
-def end_marker_anywhere(stream):
-    return _read(stream, lambda line: line.startswith(PREFIX) and END not in line)
-
-
-def marker_anywhere(stream):
-    return _read(stream, lambda line: PREFIX in line and line != PREFIX + END)
-
-
-def both_markers_anywhere(stream):
-    return _read(stream, lambda line: PREFIX in line and END not in line)
-
-
-def first_choice_alone(stream):
-    return _read(stream, _is_chunk, choices=lambda found: found[:1])
-
-
-def cut_by_splitlines(stream):
-    return _read(stream, _is_chunk, lines=str.splitlines)
-
-
-def cut_at_blank_lines(stream):
-    return _read(stream, _is_chunk, lines=lambda stream: stream.split("\n\n"))
-
-
 _HI = _chunk(0, "Hi")
 _WHOLE = _chunk(0, "Rosa") + _chunk(0, " is") + _chunk(0, " on the way.")
 _END = _chunk(0, None, finish_reason="stop")
@@ -171,7 +27,6 @@ _USAGE = _event({"choices": [], "usage": {"completion_tokens": 3}})
 _BOTH = _event({"choices": [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]})
 _SEPARATOR = _event(json.dumps({"choices": [{"index": 0, "delta": {"content": "a\u2028b"}}]}, ensure_ascii=False))
 _APPEND = "append each content to the text of its choice"
-
 _CUT = "split(\"\\n\") cuts at the ends of lines alone"
 
 STREAM_TEXTS = Exercise(
@@ -196,40 +51,49 @@ STREAM_TEXTS = Exercise(
         Cases("a line separator, U+2028, in a text", (_SEPARATOR,), next=_CUT),
     ),
     mistakes=(
-        Mistake(done_is_parsed, f"Reads {END} as JSON. It only says that nothing more will come.",
+        Mistake(wrong.done_is_parsed, f"Reads {END} as JSON. It only says that nothing more will come.",
                 next=f"pass over {END}"),
-        Mistake(every_line_is_data, "Reads every line as data. A server may send comments, which begin with a colon, "
-                "so that the connection stays open.", next=f"only lines that begin with {PREFIX!r} count"),
-        Mistake(content_is_always_there, "Expects content in every delta. The first may bring a role alone, and the "
-                "last a reason to end.", next="get() with an empty text"),
-        Mistake(choices_mixed, "Puts all choices into one text. With n=2, two answers come interleaved.",
+        Mistake(wrong.every_line_is_data,
+                "Reads every line as data. A server may send comments, which begin with a colon, so that the "
+                "connection stays open.", next=f"only lines that begin with {PREFIX!r} count"),
+        Mistake(wrong.content_is_always_there,
+                "Expects content in every delta. The first may bring a role alone, and the last a reason to end.",
+                next="get() with an empty text"),
+        Mistake(wrong.choices_mixed, "Puts all choices into one text. With n=2, two answers come interleaved.",
                 next="each chunk names its choice by index"),
-        Mistake(last_piece_alone, "Keeps the last piece alone. Each chunk brings only what is new.", next=_APPEND),
-        Mistake(first_piece_alone, "Keeps the first piece alone. Each chunk brings more of the text.", next=_APPEND),
-        Mistake(spaces_cut_off, "Cuts off spaces. They belong to the text: \" is\" is a piece of its own.",
+        Mistake(wrong.last_piece_alone, "Keeps the last piece alone. Each chunk brings only what is new.",
+                next=_APPEND),
+        Mistake(wrong.first_piece_alone, "Keeps the first piece alone. Each chunk brings more of the text.",
+                next=_APPEND),
+        Mistake(wrong.spaces_cut_off, "Cuts off spaces. They belong to the text: \" is\" is a piece of its own.",
                 next="append the content as it is"),
-        Mistake(spaces_put_between, "Puts spaces between the pieces. A piece can be half a word.",
+        Mistake(wrong.spaces_put_between, "Puts spaces between the pieces. A piece can be half a word.",
                 next="append the content as it is"),
-        Mistake(ends_with_the_first, "Stops when one choice ends. The others may still have text to come.",
+        Mistake(wrong.ends_with_the_first, "Stops when one choice ends. The others may still have text to come.",
                 next=f"read until {END}, or to the end of the stream"),
-        Mistake(lists_of_pieces, "Gives lists of pieces. The question is for each choice's text.",
+        Mistake(wrong.lists_of_pieces, "Gives lists of pieces. The question is for each choice's text.",
                 next="join the pieces"),
-        Mistake(text_alone, "Gives one text. There can be several choices, so it is a dictionary by index.",
+        Mistake(wrong.text_alone, "Gives one text. There can be several choices, so it is a dictionary by index.",
                 next="{index: text}"),
-        Mistake(marker_taken_out_everywhere, "Takes the marker out everywhere. An answer may contain those letters.",
+        Mistake(wrong.marker_taken_out_everywhere,
+                "Takes the marker out everywhere. An answer may contain those letters.",
                 next="take it off the beginning of a line alone"),
-        Mistake(end_marker_anywhere, f"Passes over every line with {END} in it. An answer may contain those letters.",
+        Mistake(wrong.end_marker_anywhere,
+                f"Passes over every line with {END} in it. An answer may contain those letters.",
                 next=f"the end is a line of which all the data is {END}"),
-        Mistake(marker_anywhere, "Looks for the marker anywhere in a line. A comment may contain those letters.",
+        Mistake(wrong.marker_anywhere, "Looks for the marker anywhere in a line. A comment may contain those letters.",
                 next=f"only lines that begin with {PREFIX!r} count"),
-        Mistake(both_markers_anywhere, "Looks for the markers anywhere in a line. Comments and answers may contain "
-                "those letters.", next="compare the beginning of a line, and all that is behind it"),
-        Mistake(first_choice_alone, "Reads the first choice of a chunk alone. A chunk may bring several.",
+        Mistake(wrong.both_markers_anywhere,
+                "Looks for the markers anywhere in a line. Comments and answers may contain those letters.",
+                next="compare the beginning of a line, and all that is behind it"),
+        Mistake(wrong.first_choice_alone, "Reads the first choice of a chunk alone. A chunk may bring several.",
                 next="go through all the choices of a chunk"),
-        Mistake(cut_at_blank_lines, "Cuts at blank lines, so a comment or a field right before the data hides it.",
+        Mistake(wrong.cut_at_blank_lines,
+                "Cuts at blank lines, so a comment or a field right before the data hides it.",
                 next="look at every single line"),
-        Mistake(cut_by_splitlines, "Cuts with splitlines(), which cuts at more than the ends of lines: also at U+2028, "
-                "which may stand in a text.", next=_CUT),
+        Mistake(wrong.cut_by_splitlines,
+                "Cuts with splitlines(), which cuts at more than the ends of lines: also at U+2028, which may stand "
+                "in a text.", next=_CUT),
     ),
     hints=(
         "Look at the raw stream again. Which lines carry text, and which field says to whose answer it belongs?",
