@@ -32,7 +32,10 @@ from kvlab.course.traces import search, trace_probe
 class Checker:
     """Checks `part` as a solution of `entry`. `names`: the learner's namespace, in which the exercise's name means
     `part` while the check runs, so that a function that calls itself calls itself and not the finished part.
-    `unwritten`: methods of a class that are still empty. What needs them is said after everything else."""
+    `unwritten`: methods of a class that are still empty. What needs them is said after everything else. `least`: random
+    traces of each check that are tried whatever they cost."""
+
+    least = 0
 
     def __init__(self, entry: Exercise, part: Any, names: dict[str, Any] | None = None,
                  unwritten: Sequence[str] = ()) -> None:
@@ -105,7 +108,7 @@ class Checker:
         for check in self.entry.checks:
             if isinstance(check, Traces) and check.make is not None:
                 self.current = run_probe(check, self.entry.name)
-                found = search(check, self.entry.name, self.part, self.tape)
+                found = search(check, self.entry.name, self.part, self.tape, self.least)
                 if found is not None:
                     return [found]
         return []

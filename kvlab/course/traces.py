@@ -30,10 +30,12 @@ def trace_probe(check: Traces, name: str, value: Any) -> Probe:
     return run_probe(check, name, (value,), lambda: rendered(check, name, value))
 
 
-def search(check: Traces, name: str, part: Any, tape: Tape) -> tuple[Probe, Seen] | None:
+def search(check: Traces, name: str, part: Any, tape: Tape, least: int = 0) -> tuple[Probe, Seen] | None:
     """The shortest value found on which `part` goes wrong, with what was seen, or None if it stood all of them.
 
     The same values in the same order each time. Code that goes wrong only now and then is wrong if it was once.
+    least: so many traces are tried whatever they cost, if none fails; a part that makes its checker work could use the
+    budget up.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "kvlab-hypothesis"))
     from hypothesis import Phase, find, settings
@@ -41,11 +43,14 @@ def search(check: Traces, name: str, part: Any, tape: Tape) -> tuple[Probe, Seen
     from hypothesis.strategies import SearchStrategy
 
     failing: list[tuple[Probe, Seen]] = []
+    tried = 0
     until = time.thread_time() + BUDGET  # of the processor's time, so that a busy machine finds the same trace
 
     def fails(value: Any) -> bool:
-        if time.thread_time() > until:
+        nonlocal tried
+        if time.thread_time() > until and (failing or tried >= least):
             raise _Enough
+        tried += 1
         probe = trace_probe(check, name, copy.deepcopy(value))
         seen = probe.see(part, tape)
         if not seen.right:

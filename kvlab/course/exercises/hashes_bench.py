@@ -60,6 +60,9 @@ def _made(part: Any, size: int, text: Text) -> list[Any]:
     if type(got) not in (list, tuple):
         raise Wrong(f"{said} returned {_kind(got)}, expected a list with one key for each full block.",
                     next="return a list of keys")
+    if tokens != list(text[0]):
+        raise Wrong(f"{said} changed tokens to {show(tokens, 40)}, expected it to be left alone.",
+                    next="read the tokens and take none out", alike="tokens")
     full = len(tokens) // size
     if len(got) != full:
         raise Wrong(f"{said} returned {len(got)} key{'s' * (len(got) != 1)}, expected {full}: one for each full block.",
