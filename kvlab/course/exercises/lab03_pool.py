@@ -7,7 +7,8 @@ from typing import Any
 from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
 from kvlab.course.exercises import lab03_pool_late as late
 from kvlab.course.exercises import lab03_pool_mistakes as wrong
-from kvlab.course.exercises.pool_model import Name, Operation, random_operations, render, run
+from kvlab.course.exercises.pool_bench import run
+from kvlab.course.exercises.pool_model import Name, Operation, random_operations, render
 from kvlab.course.exercises.scenarios import scenarios
 
 

@@ -1,4 +1,4 @@
-"""`paged_attention` as beginners write it: a loop over the conversations, with one thought gone wrong in it."""
+"""`paged_attention` as beginners write it: a loop over the conversations, and one thought gone wrong in it."""
 
 from __future__ import annotations
 
@@ -47,11 +47,19 @@ def each(query, key_pool, value_pool, block_tables, query_start, context_lengths
     return output
 
 
-def no_mask(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        return (scored(query, key, scale).softmax(-1) @ spread(value, query)).transpose(0, 1)
+def attends(attend):
+    """The part that does all else rightly, and attends in each conversation as this function does."""
 
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+    def part(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
+        return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+
+    part.__name__ = attend.__name__
+    return part
+
+
+@attends
+def no_mask(query, key, value, scale):
+    return (scored(query, key, scale).softmax(-1) @ spread(value, query)).transpose(0, 1)
 
 
 def masked(query, key, value, scale, later):
@@ -59,12 +67,10 @@ def masked(query, key, value, scale, later):
     return (scores.softmax(-1) @ spread(value, query)).transpose(0, 1)
 
 
-def mask_without_offset(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        later = torch.ones(len(query), len(key)).triu(1).bool()
-        return masked(query, key, value, scale, later)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def mask_without_offset(query, key, value, scale):
+    later = torch.ones(len(query), len(key)).triu(1).bool()
+    return masked(query, key, value, scale, later)
 
 
 def offset_from_the_batch(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
@@ -79,64 +85,76 @@ def offset_from_the_batch(query, key_pool, value_pool, block_tables, query_start
     return output
 
 
-def hides_itself(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        later = torch.arange(len(key)) >= torch.arange(len(key) - len(query), len(key))[:, None]
-        return masked(query, key, value, scale, later)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def hides_itself(query, key, value, scale):
+    later = torch.arange(len(key)) >= torch.arange(len(key) - len(query), len(key))[:, None]
+    return masked(query, key, value, scale, later)
 
 
-def sees_one_ahead(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        later = torch.arange(len(key)) > torch.arange(len(key) - len(query), len(key))[:, None] + 1
-        return masked(query, key, value, scale, later)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def sees_one_ahead(query, key, value, scale):
+    later = torch.arange(len(key)) > torch.arange(len(key) - len(query), len(key))[:, None] + 1
+    return masked(query, key, value, scale, later)
 
 
-def mask_by_zero(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        scores = scored(query, key, scale) * ~causal(len(query), len(key))
-        return (scores.softmax(-1) @ spread(value, query)).transpose(0, 1)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def mask_by_zero(query, key, value, scale):
+    scores = scored(query, key, scale) * ~causal(len(query), len(key))
+    return (scores.softmax(-1) @ spread(value, query)).transpose(0, 1)
 
 
-def mask_after_softmax(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        weights = scored(query, key, scale).softmax(-1) * ~causal(len(query), len(key))
-        return (weights @ spread(value, query)).transpose(0, 1)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def mask_after_softmax(query, key, value, scale):
+    weights = scored(query, key, scale).softmax(-1) * ~causal(len(query), len(key))
+    return (weights @ spread(value, query)).transpose(0, 1)
 
 
-def mask_upside_down(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        return masked(query, key, value, scale, ~causal(len(query), len(key)))
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def mask_upside_down(query, key, value, scale):
+    return masked(query, key, value, scale, ~causal(len(query), len(key)))
 
 
-def repeats_heads(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        share = query.shape[1] // key.shape[1]
-        return plain(query, key.repeat(1, share, 1), value.repeat(1, share, 1), scale)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def repeats_heads(query, key, value, scale):
+    share = query.shape[1] // key.shape[1]
+    return plain(query, key.repeat(1, share, 1), value.repeat(1, share, 1), scale)
 
 
-def first_kv_head(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        return plain(query, key[:, :1], value[:, :1], scale)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+@attends
+def first_kv_head(query, key, value, scale):
+    return plain(query, key[:, :1], value[:, :1], scale)
 
 
-def heads_as_they_are(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        scores = query.transpose(0, 1) @ key.permute(1, 2, 0) * scale
-        scores = scores.masked_fill(causal(len(query), len(key)), float("-inf"))
-        return (scores.softmax(-1) @ value.transpose(0, 1)).transpose(0, 1)
+@attends
+def heads_as_they_are(query, key, value, scale):
+    scores = query.transpose(0, 1) @ key.permute(1, 2, 0) * scale
+    scores = scores.masked_fill(causal(len(query), len(key)), float("-inf"))
+    return (scores.softmax(-1) @ value.transpose(0, 1)).transpose(0, 1)
 
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
+
+def softmax_over(dim, query, key, value, scale):
+    scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), float("-inf"))
+    return (scores.softmax(dim) @ spread(value, query)).transpose(0, 1)
+
+
+@attends
+def softmax_over_queries(query, key, value, scale):
+    return softmax_over(1, query, key, value, scale)
+
+
+@attends
+def softmax_over_heads(query, key, value, scale):
+    return softmax_over(0, query, key, value, scale)
+
+
+@attends
+def no_largest(query, key, value, scale):
+    scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), float("-inf"))
+    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    return (weights @ spread(value, query)).transpose(0, 1)
+
+
+@attends
+def no_softmax(query, key, value, scale):
+    scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), 0.0)
+    return (scores @ spread(value, query)).transpose(0, 1)

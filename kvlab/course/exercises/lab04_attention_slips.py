@@ -1,9 +1,8 @@
-"""More of `paged_attention` as beginners write it: what has to do with scale, softmax, and which tokens are read."""
+"""More of `paged_attention` as beginners write it: what has to do with the scale, and with which tokens are read."""
 
 from __future__ import annotations
 
 from kvlab.course.exercises.lab04_attention_mistakes import (
-    causal,
     each,
     gather,
     gather_whole_blocks,
@@ -12,6 +11,16 @@ from kvlab.course.exercises.lab04_attention_mistakes import (
     spread,
 )
 from kvlab.course.exercises.lab04_tensors import torch
+
+
+def collects(collect):
+    """The part that does all else rightly, and collects keys and values as this function does."""
+
+    def part(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
+        return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
+
+    part.__name__ = collect.__name__
+    return part
 
 
 def no_scale(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
@@ -47,39 +56,6 @@ def scales_in_place(query, key_pool, value_pool, block_tables, query_start, cont
     return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, 1.0)
 
 
-def softmax_over(dim):
-    def attend(query, key, value, scale):
-        scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), float("-inf"))
-        return (scores.softmax(dim) @ spread(value, query)).transpose(0, 1)
-
-    return attend
-
-
-def softmax_over_queries(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, softmax_over(1))
-
-
-def softmax_over_heads(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, softmax_over(0))
-
-
-def no_largest(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), float("-inf"))
-        weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
-        return (weights @ spread(value, query)).transpose(0, 1)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
-
-
-def no_softmax(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def attend(query, key, value, scale):
-        scores = scored(query, key, scale).masked_fill(causal(len(query), len(key)), 0.0)
-        return (scores @ spread(value, query)).transpose(0, 1)
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, attend)
-
-
 def keys_for_values(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
     return each(query, key_pool, key_pool, block_tables, query_start, context_lengths, scale)
 
@@ -106,11 +82,9 @@ def masks_the_padding(query, key_pool, value_pool, block_tables, query_start, co
     return output
 
 
-def whole_tables(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def collect(pool, table, length):
-        return pool[table.long()].flatten(0, 1)[:length]
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
+@collects
+def whole_tables(pool, table, length):
+    return pool[table.long()].flatten(0, 1)[:length]
 
 
 def longest_table(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
@@ -122,18 +96,14 @@ def longest_table(query, key_pool, value_pool, block_tables, query_start, contex
     return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
 
 
-def one_block_too_many(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def collect(pool, table, length):
-        return pool[table[: length // pool.shape[1] + 1].long()].flatten(0, 1)[:length]
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
+@collects
+def one_block_too_many(pool, table, length):
+    return pool[table[: length // pool.shape[1] + 1].long()].flatten(0, 1)[:length]
 
 
-def contiguous(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):
-    def collect(pool, table, length):
-        return pool.flatten(0, 1)[int(table[0]) * pool.shape[1] :][:length]
-
-    return each(query, key_pool, value_pool, block_tables, query_start, context_lengths, scale, collect=collect)
+@collects
+def contiguous(pool, table, length):
+    return pool.flatten(0, 1)[int(table[0]) * pool.shape[1] :][:length]
 
 
 def first_table(query, key_pool, value_pool, block_tables, query_start, context_lengths, *, scale=None, **_):

@@ -25,16 +25,18 @@ def weigh(weights, value):
     return (weights[:, None] @ value)[:, 0]
 
 
-def walk(query, key_pool, value_pool, table, length, scale=None, start=float("-inf")):
-    """The right walk: the largest score, the sum, and the output that is not divided yet."""
-    largest, total, output = begin(query, value_pool, start)
+def right(largest, total, output, scores, value):
+    """What the walk makes of one more block: the largest score, the sum, and the output that is not divided yet."""
+    higher = torch.maximum(largest, scores.amax(1))
+    shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+    return higher, total * shrink + weights.sum(1), output * shrink[:, None] + weigh(weights, value)
+
+
+def walk(query, key_pool, value_pool, table, length, scale=None, start=float("-inf"), step=right):
+    state = begin(query, value_pool, start)
     for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = output * shrink[:, None] + weigh(weights, value)
-        largest = higher
-    return largest, total, output
+        state = step(*state, scores, value)
+    return state
 
 
 def finish(length, largest, total, output):
@@ -43,124 +45,96 @@ def finish(length, largest, total, output):
     return output / total[:, None], largest + total.log()
 
 
-def no_rescale(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        largest = torch.maximum(largest, scores.amax(1))
-        weights = torch.exp(scores - largest[:, None])
-        total = total + weights.sum(1)
-        output = output + weigh(weights, value)
-    return finish(length, largest, total, output)
+def each_block(step):
+    """The part that takes this step at each block, and does all else rightly."""
+
+    def part(query, key_pool, value_pool, table, length, scale=None):
+        return finish(length, *walk(query, key_pool, value_pool, table, length, scale, step=step))
+
+    part.__name__ = step.__name__
+    return part
 
 
-def rescales_sum_alone(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        weights = torch.exp(scores - higher[:, None])
-        total = total * torch.exp(largest - higher) + weights.sum(1)
-        output = output + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def no_rescale(largest, total, output, scores, value):
+    largest = torch.maximum(largest, scores.amax(1))
+    weights = torch.exp(scores - largest[:, None])
+    return largest, total + weights.sum(1), output + weigh(weights, value)
 
 
-def rescales_output_alone(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        weights = torch.exp(scores - higher[:, None])
-        total = total + weights.sum(1)
-        output = output * torch.exp(largest - higher)[:, None] + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def rescales_sum_alone(largest, total, output, scores, value):
+    higher = torch.maximum(largest, scores.amax(1))
+    weights = torch.exp(scores - higher[:, None])
+    return higher, total * torch.exp(largest - higher) + weights.sum(1), output + weigh(weights, value)
 
 
-def rescales_new_too(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        shrink = torch.exp(largest - higher)
-        weights = torch.exp(scores - higher[:, None])
-        total = (total + weights.sum(1)) * shrink
-        output = (output + weigh(weights, value)) * shrink[:, None]
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def rescales_output_alone(largest, total, output, scores, value):
+    higher = torch.maximum(largest, scores.amax(1))
+    weights = torch.exp(scores - higher[:, None])
+    return higher, total + weights.sum(1), output * torch.exp(largest - higher)[:, None] + weigh(weights, value)
 
 
-def grows(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        grow, weights = torch.exp(higher - largest), torch.exp(scores - higher[:, None])
-        total = total * grow + weights.sum(1)
-        output = output * grow[:, None] + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def rescales_new_too(largest, total, output, scores, value):
+    higher = torch.maximum(largest, scores.amax(1))
+    shrink = torch.exp(largest - higher)
+    weights = torch.exp(scores - higher[:, None])
+    return higher, (total + weights.sum(1)) * shrink, (output + weigh(weights, value)) * shrink[:, None]
+
+
+@each_block
+def grows(largest, total, output, scores, value):
+    higher = torch.maximum(largest, scores.amax(1))
+    grow, weights = torch.exp(higher - largest), torch.exp(scores - higher[:, None])
+    return higher, total * grow + weights.sum(1), output * grow[:, None] + weigh(weights, value)
 
 
 def no_exp(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool, -1e30)  # with -inf it is nan from the first block on, as `grows`
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
+    def step(largest, total, output, scores, value):
         higher = torch.maximum(largest, scores.amax(1))
         shrink, weights = largest - higher, torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = output * shrink[:, None] + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+        return higher, total * shrink + weights.sum(1), output * shrink[:, None] + weigh(weights, value)
+
+    start = -1e30  # with -inf it is nan from the first block on, as `grows`
+    return finish(length, *walk(query, key_pool, value_pool, table, length, scale, start, step))
 
 
-def largest_falls(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = scores.amax(1)  # and the old sums are multiplied by what may be far above 1
-        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = output * shrink[:, None] + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def largest_falls(largest, total, output, scores, value):
+    higher = scores.amax(1)  # and the old sums are multiplied by what may be far above 1
+    shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+    return higher, total * shrink + weights.sum(1), output * shrink[:, None] + weigh(weights, value)
 
 
-def forgets_the_largest(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = scores.amax(1)  # of this block alone
-        weights = torch.exp(scores - higher[:, None])
-        total = total + weights.sum(1)
-        output = output + weigh(weights, value)
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def forgets_the_largest(largest, total, output, scores, value):
+    higher = scores.amax(1)  # of this block alone
+    weights = torch.exp(scores - higher[:, None])
+    return higher, total + weights.sum(1), output + weigh(weights, value)
+
+
+def divided(largest, total, output, scores, value):
+    largest, total, output = right(largest, total, output, scores, value)
+    return largest, total, output / total[:, None]
 
 
 def divides_in_the_loop(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = (output * shrink[:, None] + weigh(weights, value)) / total[:, None]
-        largest = higher
+    largest, total, output = walk(query, key_pool, value_pool, table, length, scale, step=divided)
     return output, largest + total.log()
 
 
-def divides_in_the_loop_too(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = (output * shrink[:, None] + weigh(weights, value)) / total[:, None]
-        largest = higher
-    return finish(length, largest, total, output)
+@each_block
+def divides_in_the_loop_too(largest, total, output, scores, value):
+    return divided(largest, total, output, scores, value)
 
 
-def never_moves_the_largest(query, key_pool, value_pool, table, length, scale=None):
-    largest, total, output = begin(query, value_pool)
-    for scores, value in blocks(query, key_pool, value_pool, table, length, scale):
-        higher = torch.maximum(largest, scores.amax(1))
-        shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
-        total = total * shrink + weights.sum(1)
-        output = output * shrink[:, None] + weigh(weights, value)
-    return finish(length, largest, total, output)
+@each_block
+def never_moves_the_largest(largest, total, output, scores, value):
+    higher = torch.maximum(largest, scores.amax(1))
+    shrink, weights = torch.exp(largest - higher), torch.exp(scores - higher[:, None])
+    return largest, total * shrink + weights.sum(1), output * shrink[:, None] + weigh(weights, value)
 
 
 def never_divides(query, key_pool, value_pool, table, length, scale=None):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 from kvlab.course.declare import Wrong, shows
+from kvlab.course.exercises.radix_form import filed, form, lists_of, lost, none_grew, path, walk
 from kvlab.course.shorten import show
 from kvlab.memory import RadixNode
 from kvlab.memory import radix_insert as finished_insert
 from kvlab.memory import radix_match as finished_match
-
-MOST = 200  # nodes; a walk that finds more goes in circles
 
 
 class Op(NamedTuple):
@@ -44,7 +42,7 @@ class Tree:
             if op.kind == "lock":
                 node.lock()
                 self.held.append((node, op.tokens[: self.known(op.tokens)]))
-        self._look(said(op, self.next))
+        self._look(said(op))
 
     def known(self, tokens: tuple[int, ...]) -> int:
         """How many of `tokens` are known."""
@@ -59,29 +57,25 @@ class Tree:
     def _match(self, op: Op) -> Any:
         wanted = [self.slot_of[op.tokens[: i + 1]] for i in range(self.known(op.tokens))]
         call = f"radix_match(root, {list(op.tokens)})"
-        lists = self._lists()
+        lists = lists_of(self.root)
         got = self.match(self.root, list(op.tokens))
-        _none_grew(lists, call)
+        none_grew(lists, call)
         if got is None:
             raise Wrong(f"{call} returned nothing (None), expected (node, slots); is a `return` missing?",
                         next="return (node, slots)")
         if type(got) not in (tuple, list) or len(got) != 2 or type(got[0]) is not RadixNode:
-            raise Wrong(f"{call} returned {_form(got)}, expected a node and its list of slots.",
+            raise Wrong(f"{call} returned {form(got)}, expected a node and its list of slots.",
                         next="return (node, slots), in this order")
         node, slots = got
         if type(slots) is not list or slots != wanted:
             raise Wrong(f"{call} returned the slots {show(slots, 60)}, expected {wanted}.",
                         next=_slots_next(slots, wanted), alike=(slots, self.seen()))
-        end = _text(node)
+        end = path(node)
         if end != list(op.tokens[: len(wanted)]):
             raise Wrong(f"{call} returned a node that ends with {show(end, 40)}, expected one that ends with "
                         f"{list(op.tokens[: len(wanted)])}.", next="split the node where the match ends inside it",
                         alike=(end, self.seen()))
         return node
-
-    def _lists(self) -> list[tuple[list[int], list[int], list[int]]]:
-        """Of each node: its tokens, its own list of slots, and what is in it now."""
-        return [(list(node.tokens), node.slots, list(node.slots)) for node in self.root.walk()]
 
     def _insert(self, op: Op) -> None:
         slots, known = self.slots(op), self.known(op.tokens)
@@ -95,7 +89,7 @@ class Tree:
             raise Wrong(f"{call} returned nothing (None), expected the slots that are free now, {wanted}.",
                         next="return a list, [] where none is free")
         if type(got) is not list:
-            raise Wrong(f"{call} returned {_form(got)}, expected a list of slots, {wanted}.", next="return a list")
+            raise Wrong(f"{call} returned {form(got)}, expected a list of slots, {wanted}.", next="return a list")
         if got != wanted and sorted(map(repr, got)) != sorted(map(repr, wanted)):
             raise Wrong(f"{call} says that {show(got, 60)} are free now, expected {wanted}{_free_why(got, wanted)}.",
                         next=_free_next(got, wanted), alike=(got, self.seen()))
@@ -103,93 +97,28 @@ class Tree:
     def seen(self) -> list[Any]:
         """What is in the tree, whatever its state: by this two mistakes of one sentence are told apart."""
         try:
-            return sorted((text, node.slots) for node, text in _walk(self.root, "it"))
+            return sorted((text, node.slots) for node, text in walk(self.root, "it"))
         except Exception:
             return []
 
     def _look(self, call: str) -> None:
         """The whole tree: its nodes fit together, every beginning has its slot, every lock is where it was put."""
-        nodes = list(_walk(self.root, call))
+        nodes = list(walk(self.root, call))
         for node, _ in self.held:
             wanted = next(text for held, text in self.held if held is node)
-            if _text(node) != list(wanted):
-                raise Wrong(f"after {call}, the node that a request has locked ends with {show(_text(node), 40)}, and "
+            if path(node) != list(wanted):
+                raise Wrong(f"after {call}, the node that a request has locked ends with {show(path(node), 40)}, and "
                             f"ended with {list(wanted)} before. Its unlock would miss the rest.",
                             next="let the old node be the rear, and a new one the front")
-        there = {text[: len(text) - len(node.tokens) + i + 1]: slot for node, text in nodes
-                 for i, slot in enumerate(node.slots)}
+        there = filed(nodes)
         if there != self.slot_of:
-            raise Wrong(f"after {call}, {_lost(there, self.slot_of)}.", alike=self.seen())
+            raise Wrong(f"after {call}, {lost(there, self.slot_of)}.", alike=self.seen())
         for node, text in nodes:
             wanted_locks = sum(held[: len(text)] == text for _, held in self.held)
             if node.locks != wanted_locks:
                 raise Wrong(f"after {call}, the node of {node.tokens} has {show(node.locks)} "
                             f"lock{'s' * (node.locks != 1)}, expected {wanted_locks}: so many requests read it.",
                             next="a front has the locks of the whole node")
-
-
-def _walk(root: RadixNode, call: str) -> Iterator[tuple[RadixNode, tuple[int, ...]]]:
-    """All nodes below the root with all tokens up to their ends; `Wrong` where one does not fit its neighbours."""
-    if root.tokens or root.slots:
-        raise Wrong(f"after {call}, the root itself has the tokens {show(root.tokens, 40)}, expected none: every "
-                    "prompt begins below it.", next="hang a new node below the one that matched")
-    waiting: list[tuple[RadixNode, tuple[int, ...]]] = [(root, ())]
-    seen = 0
-    while waiting:
-        node, before = waiting.pop()
-        text = (*before, *node.tokens)
-        seen += 1
-        if seen > MOST:
-            raise Wrong(f"after {call}, a walk down the tree goes in circles.", next="draw the nodes and their parents")
-        if node is not root:
-            yield node, text
-        for first, child in node.children.items():
-            _fits(node, first, child, call)
-            waiting.append((child, text))
-
-
-def _none_grew(lists: list[tuple[list[int], list[int], list[int]]], call: str) -> None:
-    """A match gives slots and adds none: `slots = node.slots; slots += ...` adds to the list in the tree."""
-    for tokens, now, before in lists:
-        if len(now) > len(before):
-            raise Wrong(f"{call} made the slots of the node of {tokens} {show(now, 40)}, expected {before} as before: "
-                        "`+=` changes the node's own list.", next="begin with `slots = []`, a list of your own")
-
-
-def _fits(node: RadixNode, first: int, child: Any, call: str) -> None:
-    if type(child) is not RadixNode:
-        raise Wrong(f"after {call}, a child is {_form(child)}, expected a RadixNode.", next="use RadixNode(...)")
-    if not child.tokens:
-        raise Wrong(f"after {call}, there is a node without tokens.", next="add a node only for tokens that are left")
-    if child.tokens[0] != first:
-        raise Wrong(f"after {call}, the node of {child.tokens} is filed under {show(first)}, expected "
-                    f"{child.tokens[0]}, its first token.", next="file a child under the first token of its run")
-    if len(child.tokens) != len(child.slots):
-        raise Wrong(f"after {call}, the node of {child.tokens} has the slots {child.slots}, expected one for each "
-                    "token.", next="cut the slots where you cut the tokens")
-    if child.parent is not node:
-        raise Wrong(f"after {call}, the node of {child.tokens} names another parent than the node it hangs from.",
-                    next="set parent wherever you set a child")
-
-
-def _lost(there: dict[tuple[int, ...], int], wanted: dict[tuple[int, ...], int]) -> str:
-    for text, slot in wanted.items():
-        if text not in there:
-            return f"{list(text)} is not in the tree any more, expected its last token in slot {slot}"
-        if there[text] != slot:
-            return f"the last token of {list(text)} is in slot {there[text]}, expected {slot}"
-    extra = next(text for text in there if text not in wanted)
-    return f"{list(extra)} is in the tree, which nobody has put there"
-
-
-def _text(node: RadixNode) -> list[int]:
-    tokens: list[int] = []
-    for _ in range(MOST):
-        tokens = [*node.tokens, *tokens]
-        if node.parent is None:
-            break
-        node = node.parent
-    return tokens
 
 
 def _slots_next(slots: Any, wanted: list[int]) -> str:
@@ -212,12 +141,6 @@ def _free_next(got: list[Any], wanted: list[int]) -> str:
         "return the slots that the tree does not keep")
 
 
-def _form(thing: Any) -> str:
-    if type(thing) is RadixNode:
-        return "a node alone"
-    return show(thing, 40) if isinstance(thing, (int, float, str, list, tuple)) else f"a {type(thing).__name__}"
-
-
 def run_match(part: Any, ops: tuple[Op, ...]) -> None:
     """`ops` on a tree whose matches are the learner's."""
     _run(Tree(match=part), ops)
@@ -234,7 +157,7 @@ def _run(tree: Tree, ops: tuple[Op, ...]) -> None:
             tree.do(op)
 
 
-def said(op: Op, next_slot: int) -> str:
+def said(op: Op) -> str:
     """The operation in a sentence."""
     if op.kind == "unlock":
         return "unlock"
