@@ -6,6 +6,7 @@ from functools import partial
 
 from kvlab.course.declare import Exercise, Mistake, Traces
 from kvlab.course.exercises import lab06_append_mistakes as wrong
+from kvlab.course.exercises import lab06_copy_mistakes as copying
 from kvlab.course.exercises.append_cow_bench import run
 from kvlab.course.exercises.cow_model import Operation, random_operations, render
 from kvlab.course.exercises.scenarios import corners, scenarios
@@ -52,48 +53,48 @@ APPEND_WITH_COW = Exercise(
         Traces("random forks and writes", RANDOM, run, render=render, next="run these lines by hand"),
     ),
     mistakes=(
-        Mistake(wrong.copies_always,
+        Mistake(copying.copies_always,
                 "Copies although nobody else owns the block. The last owner writes in place.",
                 next="copy only where the count is above 1"),
-        Mistake(wrong.never_copies, "Writes into a block that others own. They read it as their own past.",
+        Mistake(copying.never_copies, "Writes into a block that others own. They read it as their own past.",
                 invariant="I5", next="look at pool.ref_count(table[-1])"),
-        Mistake(wrong.only_from_three_owners,
+        Mistake(copying.only_from_three_owners,
                 "Copies from three owners on. With two, one of them is somebody else already.",
                 invariant="I5", next="copy where the count is above 1"),
-        Mistake(wrong.copies_full_blocks_too,
+        Mistake(copying.copies_full_blocks_too,
                 "Copies a full block before it adds a new one. Nobody writes into a full block again, so it can stay "
                 "shared for ever.",
                 next="where the last block is full, only take a new one"),
-        Mistake(wrong.copies_a_full_block_instead,
+        Mistake(copying.copies_a_full_block_instead,
                 "Asks first whether the last block is shared. If it is full as well, the token needs a new block, and "
                 "nothing is copied.",
                 next="ask first whether the last block is full"),
-        Mistake(wrong.if_any_block_is_shared,
+        Mistake(copying.if_any_block_is_shared,
                 "Copies because an earlier block is shared. The token goes into the last one; others are only read.",
                 next="look at table[-1] alone"),
-        Mistake(wrong.looks_at_the_first_block,
+        Mistake(copying.looks_at_the_first_block,
                 "Copies because an earlier block is shared. The token goes into the last one; others are only read.",
                 next="look at table[-1] alone"),
-        Mistake(wrong.old_block_not_released,
+        Mistake(copying.old_block_not_released,
                 "The old block keeps an owner that has left it. When all others are gone, it never becomes free: a "
                 "leak.",
                 invariant="I2", next="release the old block once the new one is there"),
-        Mistake(wrong.releases_before_the_pool_agrees,
+        Mistake(copying.releases_before_the_pool_agrees,
                 "Lets go of the old block before the pool has given the new one. If it refuses, the table still names "
                 "a block that it does not own.",
                 invariant="I13", next="take first, then release"),
-        Mistake(wrong.shortens_before_the_pool_agrees,
+        Mistake(copying.shortens_before_the_pool_agrees,
                 "Takes the old block out of the table before the pool has given the new one. If it refuses, the last "
                 "tokens are lost.",
                 invariant="I13", next="take first, then change the table"),
-        Mistake(wrong.releases_before_it_looks,
+        Mistake(copying.releases_before_it_looks,
                 "Releases first and looks then. Where nobody else owned the block, it is free now, and the table still "
                 "names it.",
                 invariant="I2", next="look at the count first"),
-        Mistake(wrong.takes_first_and_perhaps_for_nothing,
+        Mistake(copying.takes_first_and_perhaps_for_nothing,
                 "Takes a block for every token. Where it is not needed, it stays in nobody's table.",
                 invariant="I2", next="find out whether a block is needed, then take it"),
-        Mistake(wrong.adds_beside_the_old_block,
+        Mistake(copying.adds_beside_the_old_block,
                 "Adds the copy behind the old block. It takes its place: both hold the same tokens.",
                 invariant="I3", next="table[-1] = the new block"),
         Mistake(wrong.copies_the_other_way,
@@ -143,9 +144,9 @@ APPEND_WITH_COW = Exercise(
         Mistake(wrong.writes_in_place_when_refused,
                 "Catches OutOfBlocks and writes all the same, over somebody's tokens.",
                 invariant="I5", next="let the exception pass"),
-        Mistake(wrong.shares_the_new_block, "Counts a second owner of the new block. take has counted one already.",
+        Mistake(copying.shares_the_new_block, "Counts a second owner of the new block. take has counted one already.",
                 invariant="I2", next="take alone is enough"),
-        Mistake(wrong.releases_the_whole_table,
+        Mistake(copying.releases_the_whole_table,
                 "Lets go of the whole table. Only its last block is replaced; the others stay in use.",
                 invariant="I2", next="release the old last block alone"),
     ),
