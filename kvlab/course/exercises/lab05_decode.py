@@ -5,22 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake
+from kvlab.course.exercises import lab05_advice as do
 from kvlab.course.exercises import lab05_decode_mistakes as wrong
 from kvlab.course.exercises.lab05_decode_bench import Decode, launches
 
-_MASK = "give -inf to scores where start + offset >= length, and mask both loads"
 _PLACE = "((block * BLOCK_SIZE + offset) * KV_HEADS + kv_head) * HEAD_DIM + dim"
-_STRIDE = "go by the pool's shape [block, offset, kv_head, dim]"
-_SHRINK = "multiply old sum and old output by exp(old largest - new largest)"
 _HEADS = "let head // (HEADS // KV_HEADS) be the KV head"
-_TABLE = "load block_tables + sequence * max_blocks + page"
 _ROW = "put row sequence * HEADS + head, of HEAD_DIM numbers, through"
-_WIDE = "turn the block id into tl.int64 as soon as it is loaded"
-_ZERO = "store zeros before you return"
 _ONCE = "let offset be tl.arange(0, BLOCK_SIZE), and start + offset a position"
 _SEEN = "use start + offset < length"
 _DIVIDE = "divide once, before you store"
-_ENTRIES = "walk over ceil(length / BLOCK_SIZE) entries"
 
 _SLOT = "Wrong stride: one slot holds KV_HEADS * HEAD_DIM numbers, and this steps by HEAD_DIM."
 _PADDING = "Reads the padding of the table. Behind a sequence's own blocks its entries mean nothing."
@@ -33,16 +27,16 @@ PAGED_DECODE: Any = Exercise(
     checks=(
         launches("one page", Decode((4,)), next="start with one page: softmax of its scores, times its values"),
         launches("several pages", Decode((12,)), Decode((8,), scores="rising"), Decode((12,), scores="falling"),
-                 next=_SHRINK),
+                 next=do.SHRINK),
         launches("partly filled page", Decode((5,)), Decode((2,), fill="0"), Decode((9,), fill="1e4"), invariant="I6",
-                 next=_MASK),
-        launches("sequences side by side", Decode((5, 8, 2)), Decode((4, 4), heads=2, kv_heads=2), next=_TABLE),
+                 next=do.MASK),
+        launches("sequences side by side", Decode((5, 8, 2)), Decode((4, 4), heads=2, kv_heads=2), next=do.TABLE),
         launches("shared KV heads", Decode((7,), heads=4, kv_heads=2), Decode((6,), heads=6, kv_heads=2),
                  Decode((6,), heads=3, kv_heads=1), next=_HEADS),
         launches("other sizes", Decode((9,), dim=4, block_size=2),
                  Decode((3,), heads=2, kv_heads=2, dim=2, block_size=8), Decode((5,), scale=1.25),
                  next="take every size from the arguments"),
-        launches("blocks far away", Decode((6,), far=True), next=_WIDE),
+        launches("blocks far away", Decode((6,), far=True), next=do.WIDE),
         launches("scores far from 0", Decode((10,), scores="high"), Decode((10,), scores="low"),
                  Decode((8,), scores="low"), Decode((8,), scores="plunging"),
                  next="take the largest score off before every exp"),
@@ -54,15 +48,15 @@ PAGED_DECODE: Any = Exercise(
     mistakes=(
         Mistake(wrong.no_mask,
                 "Reads the last page whole, as if lengths were rounded up to pages. Behind the last token lies "
-                "whatever was there before: the mask is missing.", invariant="I6", next=_MASK),
+                "whatever was there before: the mask is missing.", invariant="I6", next=do.MASK),
         Mistake(wrong.masks_loads_alone,
                 "The loads are masked and the scores are not. A key of zeros has the score 0, and exp(0) is 1: it "
-                "takes weight.", invariant="I6", next=_MASK),
+                "takes weight.", invariant="I6", next=do.MASK),
         Mistake(wrong.masks_scores_alone,
                 "The scores are masked and the loads are not: a weight of 0 times nan is nan.", invariant="I6",
-                next=_MASK),
+                next=do.MASK),
         Mistake(wrong.masks_with_zero, "Sets hidden scores to 0. exp(0) is 1, so they still take weight.",
-                invariant="I6", next=_MASK),
+                invariant="I6", next=do.MASK),
         Mistake(wrong.one_too_many, "Looks like <= in the mask, one token too many: tokens count from 0.",
                 invariant="I6", next=_SEEN),
         Mistake(wrong.newest_left_out,
@@ -70,39 +64,39 @@ PAGED_DECODE: Any = Exercise(
         Mistake(wrong.mask_without_start,
                 "The mask compares the place in the page with the length. A token's position is start + offset.",
                 invariant="I6", next=_SEEN),
-        Mistake(wrong.one_kv_head_stride, _SLOT, next=_STRIDE),
-        Mistake(wrong.no_kv_head, _SLOT, next=_STRIDE),
+        Mistake(wrong.one_kv_head_stride, _SLOT, next=do.STRIDE),
+        Mistake(wrong.no_kv_head, _SLOT, next=do.STRIDE),
         Mistake(wrong.heads_before_slots,
                 "Wrong stride: looks like a pool [block, kv_head, offset, dim]. This one has offset before kv_head.",
-                next=_STRIDE),
+                next=do.STRIDE),
         Mistake(wrong.kv_head_without_dim,
-                "Wrong stride: KV heads lie HEAD_DIM numbers apart, and this adds kv_head as it is.", next=_STRIDE),
+                "Wrong stride: KV heads lie HEAD_DIM numbers apart, and this adds kv_head as it is.", next=do.STRIDE),
         Mistake(wrong.block_as_slot,
-                "Wrong stride: the block id is used as a slot. Block b begins at slot b * BLOCK_SIZE.", next=_STRIDE),
+                "Wrong stride: the block id is used as a slot. Block b begins at slot b * BLOCK_SIZE.", next=do.STRIDE),
         Mistake(wrong.first_slot_alone,
-                "Reads the first slot of each page again and again: offset is not in the address.", next=_STRIDE),
+                "Reads the first slot of each page again and again: offset is not in the address.", next=do.STRIDE),
         Mistake(wrong.block_without_kv_heads,
-                "Wrong stride: from block to block it is BLOCK_SIZE * KV_HEADS * HEAD_DIM numbers.", next=_STRIDE),
+                "Wrong stride: from block to block it is BLOCK_SIZE * KV_HEADS * HEAD_DIM numbers.", next=do.STRIDE),
         Mistake(wrong.blocks_of_sixteen, "Right for blocks of 16 only.", next="use BLOCK_SIZE"),
         Mistake(wrong.no_int64,
                 "Missing int64: block ids are int32, and so is their product with the page's size, which wraps "
-                "around. Widening the product comes too late.", next=_WIDE),
+                "around. Widening the product comes too late.", next=do.WIDE),
         Mistake(wrong.no_rescale,
                 "No rescale: the largest score moves on, and what was summed before stays as large as it was.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.rescales_sum_alone, "The sum is rescaled with a new largest score, and the output is not.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.rescales_output_alone, "The output is rescaled with a new largest score, and the sum is not.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.grows,
                 "Looks like exp(new - old) for what was summed; in the first page that is infinite. Old numbers must "
-                "become smaller.", next=_SHRINK),
+                "become smaller.", next=do.SHRINK),
         Mistake(wrong.keeps_no_largest,
                 "The largest score is not carried over to the next page: each page throws away what was summed before.",
                 next="set largest to the new one at the end of the loop"),
         Mistake(wrong.own_largest,
                 "Takes each page's own largest score. Sums relative to different scores cannot be added.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.largest_falls,
                 "The largest score may fall again from page to page, and exp(old - new) overflows then.",
                 next="keep the maximum of old and new"),
@@ -145,29 +139,29 @@ PAGED_DECODE: Any = Exercise(
         Mistake(wrong.first_length, "Every program takes the length of sequence 0.",
                 next="load context_lengths + sequence"),
         Mistake(wrong.first_table, "Looks like table 0 for everybody. Row s of block_tables begins at s * max_blocks.",
-                next=_TABLE),
+                next=do.TABLE),
         Mistake(wrong.table_without_width, "Wrong stride: rows of block_tables are max_blocks entries long.",
-                next=_TABLE),
+                next=do.TABLE),
         Mistake(wrong.blocks_in_order,
                 "Reads blocks 0, 1, 2 of the pool. Which are this sequence's stands in the table.", invariant="I4",
-                next=_TABLE),
-        Mistake(wrong.first_block_alone, "Every page is read from the table's first entry.", next=_TABLE),
+                next=do.TABLE),
+        Mistake(wrong.first_block_alone, "Every page is read from the table's first entry.", next=do.TABLE),
         Mistake(wrong.token_as_entry, "Looks for token n in entry n of the table. It is in entry n // BLOCK_SIZE.",
-                next=_TABLE),
-        Mistake(wrong.whole_table, _PADDING, invariant="I6", next=_ENTRIES),
-        Mistake(wrong.whole_table_masked, _PADDING, invariant="I6", next=_ENTRIES),
-        Mistake(wrong.first_page, "Reads the first page only.", next=_ENTRIES),
+                next=do.TABLE),
+        Mistake(wrong.whole_table, _PADDING, invariant="I6", next=do.ENTRIES),
+        Mistake(wrong.whole_table_masked, _PADDING, invariant="I6", next=do.ENTRIES),
+        Mistake(wrong.first_page, "Reads the first page only.", next=do.ENTRIES),
         Mistake(wrong.full_pages, _LAST, invariant="I3", next="round up"),
         Mistake(wrong.full_pages_undivided, _LAST, invariant="I3", next="round up"),
         Mistake(wrong.one_page_too_many,
                 "Looks like length // BLOCK_SIZE + 1 pages, one too many when the last one is exactly full.",
-                invariant="I3", next=_ENTRIES),
+                invariant="I3", next=do.ENTRIES),
         Mistake(wrong.keys_for_values, "Looks like key_pool twice. The output is a mean of values.",
                 next="load the values from value_pool"),
         Mistake(wrong.values_for_keys, "Looks like value_pool twice. The scores are of query and keys.",
                 next="load the keys from key_pool"),
-        Mistake(wrong.returns_early, _NOTHING, next=_ZERO),
-        Mistake(wrong.returns_early_undivided, _NOTHING, next=_ZERO),
+        Mistake(wrong.returns_early, _NOTHING, next=do.ZERO),
+        Mistake(wrong.returns_early_undivided, _NOTHING, next=do.ZERO),
         Mistake(wrong.hides_little,
                 "Hidden scores are -100, not -inf. Where real scores are lower, what is hidden takes all the weight.",
                 next="hide with -inf"),

@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake
+from kvlab.course.exercises import lab05_advice as do
 from kvlab.course.exercises import lab05_grouped_mistakes as wrong
 from kvlab.course.exercises.lab05_decode_bench import Decode, grouped
 
-_MASK = "give -inf to scores where start + offset >= length, and mask both loads"
-_STRIDE = "go by the pool's shape [block, offset, kv_head, dim]"
-_SHRINK = "multiply old sum and old output by exp(old largest - new largest)"
 _ROWS = "let kv_head * GROUP + member be the head, for members below GROUP"
 _MINE = "mask the query's load and the output's store by member < GROUP"
-_TABLE = "load block_tables + sequence * max_blocks + page"
-_WIDE = "turn the block id into tl.int64 as soon as it is loaded"
-_ZERO = "store zeros before you return"
-_ENTRIES = "walk over ceil(length / BLOCK_SIZE) entries"
 _AXIS = "keep one largest score and one sum a row: axis=1"
 
 GROUPED_DECODE: Any = Exercise(
@@ -26,13 +20,13 @@ GROUPED_DECODE: Any = Exercise(
         grouped("full groups", Decode((16,), heads=16), Decode((16,), heads=32, kv_heads=2), next=_ROWS),
         grouped("groups smaller than a tile", Decode((16,), heads=2), Decode((16,), heads=6, kv_heads=2), next=_MINE),
         grouped("several pages", Decode((48,), heads=2), Decode((32,), heads=2, scores="rising"),
-                Decode((40,), heads=3, scores="falling"), next=_SHRINK),
+                Decode((40,), heads=3, scores="falling"), next=do.SHRINK),
         grouped("partly filled page", Decode((17,), heads=2), Decode((9,), heads=2, fill="0"),
-                Decode((33,), heads=2, fill="1e4"), invariant="I6", next=_MASK),
-        grouped("sequences side by side", Decode((17, 32, 3), heads=4, kv_heads=2), next=_TABLE),
+                Decode((33,), heads=2, fill="1e4"), invariant="I6", next=do.MASK),
+        grouped("sequences side by side", Decode((17, 32, 3), heads=4, kv_heads=2), next=do.TABLE),
         grouped("other sizes", Decode((33,), heads=3, dim=64), Decode((5,), heads=2, block_size=32, scale=1.25),
                 next="take every size from the arguments"),
-        grouped("blocks far away", Decode((18,), heads=2, far=True), next=_WIDE),
+        grouped("blocks far away", Decode((18,), heads=2, far=True), next=do.WIDE),
         grouped("scores far from 0", Decode((20,), heads=3, scores="high"), Decode((20,), heads=3, scores="low"),
                 Decode((32,), heads=2, scores="plunging"), next="take each row's largest score off before every exp"),
         grouped("length 0", Decode((0,), heads=2), Decode((3, 0), heads=2),
@@ -43,9 +37,7 @@ GROUPED_DECODE: Any = Exercise(
     mistakes=(
         Mistake(wrong.rows_unmasked,
                 "The tile has GROUP_TILE rows, and the group HEADS // KV_HEADS heads. No mask says so: the rows left "
-                "over "
-                "are the next KV head's, or nobody's.",
-                next=_MINE),
+                "over are the next KV head's, or nobody's.", next=_MINE),
         Mistake(wrong.stores_all_rows,
                 "Stores every row of the tile. Rows beyond the group belong to the next KV head, or to nobody.",
                 next=_MINE),
@@ -64,17 +56,13 @@ GROUPED_DECODE: Any = Exercise(
                 next="put sequence * HEADS before the head"),
         Mistake(wrong.no_mask,
                 "Reads the last page whole, as if lengths were rounded up to pages. Behind the last token lies "
-                "whatever "
-                "was there before: the mask is missing.",
-                invariant="I6", next=_MASK),
+                "whatever was there before: the mask is missing.", invariant="I6", next=do.MASK),
         Mistake(wrong.masks_loads_alone,
                 "The loads are masked and the scores are not. A key of zeros has the score 0, and exp(0) is 1: it "
-                "takes "
-                "weight.",
-                invariant="I6", next=_MASK),
+                "takes weight.", invariant="I6", next=do.MASK),
         Mistake(wrong.masks_scores_alone,
-                "The scores are masked and the loads are not: a weight of 0 times nan is nan.",
-                invariant="I6", next=_MASK),
+                "The scores are masked and the loads are not: a weight of 0 times nan is nan.", invariant="I6",
+                next=do.MASK),
         Mistake(wrong.one_too_many, "Looks like <= in the mask, one token too many: tokens count from 0.",
                 invariant="I6", next="use start + offset < length"),
         Mistake(wrong.newest_left_out,
@@ -84,23 +72,23 @@ GROUPED_DECODE: Any = Exercise(
                 "The mask compares the place in the page with the length. A token's position is start + offset.",
                 invariant="I6", next="use start + offset < length"),
         Mistake(wrong.no_kv_head_stride,
-                "Wrong stride: one slot holds KV_HEADS * HEAD_DIM numbers, and this steps by HEAD_DIM.", next=_STRIDE),
+                "Wrong stride: one slot holds KV_HEADS * HEAD_DIM numbers, and this steps by HEAD_DIM.",
+                next=do.STRIDE),
         Mistake(wrong.heads_before_slots,
                 "Wrong stride: looks like a pool [block, kv_head, offset, dim]. This one has offset before kv_head.",
-                next=_STRIDE),
+                next=do.STRIDE),
         Mistake(wrong.first_kv_head, "Every group reads KV head 0: kv_head * HEAD_DIM is not in the address.",
-                next=_STRIDE),
+                next=do.STRIDE),
         Mistake(wrong.no_int64,
-                "Missing int64: block ids are int32, and so is their product with the page's size, which wraps around. "
-                "Widening the product comes too late.",
-                next=_WIDE),
+                "Missing int64: block ids are int32, and so is their product with the page's size, which wraps "
+                "around. Widening the product comes too late.", next=do.WIDE),
         Mistake(wrong.no_rescale,
                 "No rescale: the largest score moves on, and what was summed before stays as large as it was.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.rescales_sum_alone, "The sum is rescaled with a new largest score, and the output is not.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.rescales_output_alone, "The output is rescaled with a new largest score, and the sum is not.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.one_largest,
                 "Looks like one largest score for all rows. In a head whose scores are far lower every exp is 0.",
                 next=_AXIS),
@@ -111,7 +99,7 @@ GROUPED_DECODE: Any = Exercise(
                 next="set largest to the new one at the end of the loop"),
         Mistake(wrong.own_largest,
                 "Takes each page's own largest score. Sums relative to different scores cannot be added.",
-                next=_SHRINK),
+                next=do.SHRINK),
         Mistake(wrong.largest_falls,
                 "The largest score may fall again from page to page, and exp(old - new) overflows then.",
                 next="keep the maximum of old and new"),
@@ -128,24 +116,23 @@ GROUPED_DECODE: Any = Exercise(
         Mistake(wrong.own_scale, "Looks like HEAD_DIM ** -0.5 always. Some models pass a scale of their own.",
                 next="use scale"),
         Mistake(wrong.first_table, "Looks like table 0 for everybody. Row s of block_tables begins at s * max_blocks.",
-                next=_TABLE),
+                next=do.TABLE),
         Mistake(wrong.blocks_in_order,
-                "Reads blocks 0, 1, 2 of the pool. Which are this sequence's stands in the table.",
-                invariant="I4", next=_TABLE),
+                "Reads blocks 0, 1, 2 of the pool. Which are this sequence's stands in the table.", invariant="I4",
+                next=do.TABLE),
         Mistake(wrong.whole_table,
                 "Reads the padding of the table. Behind a sequence's own blocks its entries mean nothing.",
-                invariant="I6", next=_ENTRIES),
-        Mistake(wrong.first_page, "Reads the first page only.", next=_ENTRIES),
+                invariant="I6", next=do.ENTRIES),
+        Mistake(wrong.first_page, "Reads the first page only.", next=do.ENTRIES),
         Mistake(wrong.full_pages, "Looks like length // BLOCK_SIZE pages: the tokens of the last one are left out.",
                 invariant="I3", next="round up"),
         Mistake(wrong.keys_for_values, "Looks like key_pool twice. The output is a mean of values.",
                 next="load the values from value_pool"),
         Mistake(wrong.values_for_keys, "Looks like value_pool twice. The scores are of query and keys.",
                 next="load the keys from key_pool"),
-        Mistake(wrong.returns_early,
-                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
-        Mistake(wrong.returns_early_undivided,
-                "Length 0 writes nothing, and the output keeps what lay there.", next=_ZERO),
+        Mistake(wrong.returns_early, "Length 0 writes nothing, and the output keeps what lay there.", next=do.ZERO),
+        Mistake(wrong.returns_early_undivided, "Length 0 writes nothing, and the output keeps what lay there.",
+                next=do.ZERO),
         Mistake(wrong.members_below_heads,
                 "The mask lets the next group's rows through: there are HEADS heads, of which GROUP are this group's.",
                 next=_MINE),

@@ -32,9 +32,8 @@ WRITE_KV: Any = Exercise(
     ),
     mistakes=(
         Mistake(wrong.pads_write,
-                "Slot -1 is written: a row's width before the pool begins, and that is somebody else's memory. Padding "
-                "must write nothing.",
-                next=_PAD),
+                "Slot -1 is written: a row's width before the pool begins, and that is somebody else's memory. "
+                "Padding must write nothing.", next=_PAD),
         Mistake(wrong.padding_is_minus_one, "Looks like slot != -1. Any slot below 0 is padding.",
                 next="use slot >= 0"),
         Mistake(wrong.clamps, "Slot -1 becomes slot 0, and somebody owns that. Padding must write nothing at all.",
@@ -42,9 +41,7 @@ WRITE_KV: Any = Exercise(
         Mistake(wrong.skips_slot_zero, "Looks like slot > 0. Slot 0 is a slot like any other.", next="use slot >= 0"),
         Mistake(wrong.no_mask,
                 "No mask: a tile is TILE numbers long and a row only width. What is left over reads and writes the "
-                "next "
-                "row.",
-                next=_MASK),
+                "next row.", next=_MASK),
         Mistake(wrong.loads_unmasked, "The stores are masked and the loads are not: they read behind the last row.",
                 next=_MASK),
         Mistake(wrong.stores_unmasked,
@@ -118,8 +115,7 @@ COPY_BLOCKS: Any = Exercise(
                 next="use place < block_numel"),
         Mistake(wrong.copy_narrow,
                 "Missing int64: a block id times block_numel does not fit into 32 bits in a large pool, and wraps "
-                "around.",
-                next=_WIDE),
+                "around.", next=_WIDE),
         Mistake(wrong.first_tile, "Only the first tile of each block is copied, by all programs of the pair.",
                 next=_TILE),
         Mistake(wrong.tiles_overlap, "Tile t begins at t. It begins at t * TILE.", next=_TILE),

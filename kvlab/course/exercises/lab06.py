@@ -120,8 +120,7 @@ FORK = Exercise(
                 next="return a list of the same blocks"),
         Mistake(counts_not_raised,
                 "The child names the blocks, and the pool does not know. When the parent leaves, they are handed out "
-                "to others.",
-                invariant="I2", next="pool.share the blocks"),
+                "to others.", invariant="I2", next="pool.share the blocks"),
         Mistake(same_list, "Returns the parent's own list. What is appended for one is then appended for both.",
                 next="return a new list: list(table)"),
         Mistake(same_list_uncounted,
@@ -147,8 +146,7 @@ FORK = Exercise(
         Mistake(both_tables, "Returns both tables. The parent has its own already.", next="return the child's alone"),
         Mistake(adds_to_the_parent, "child = table is no copy: the parent's list grows with it.",
                 next="begin with child = list(table)"),
-        Mistake(one_by_one,
-                "Shares block by block. When the pool refuses one, those before it have an owner too many.",
+        Mistake(one_by_one, "Shares block by block. When the pool refuses one, those before it have an owner too many.",
                 invariant="I13", next="share the whole table in one call"),
     ),
     hints=(

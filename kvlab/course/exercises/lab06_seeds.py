@@ -61,8 +61,7 @@ SAMPLE_GENERATORS = Exercise(
                 next="let seed and number decide, and nothing else"),
         Mistake(wrong.the_modules_own,
                 "Seeds the module's own generator. It belongs to the whole server: every other request now repeats "
-                "itself.",
-                next="use random.Random(seed), and not random.seed"),
+                "itself.", next="use random.Random(seed), and not random.seed"),
         Mistake(wrong.the_module_itself,
                 "Hands out the module itself, once seeded. That is one generator, and the whole server's.",
                 next="use random.Random, one for each sample"),

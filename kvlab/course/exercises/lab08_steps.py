@@ -27,15 +27,13 @@ SCHEDULE_STEP = Exercise(
     mistakes=(
         Mistake(wrong.in_order_of_arrival,
                 "Looks at the order of arrival alone. A long prompt takes the whole step, and all who decode stand "
-                "still.",
-                next="decoding first"),
+                "still.", next="decoding first"),
         Mistake(wrong.prompts_first,
                 "Gives prompts their tokens before those who decode. Every answer under way would stutter.",
                 next="decoding first"),
         Mistake(wrong.new_before_under_way,
                 "Begins new prompts before it ends those under way. More and more hold memory, and none gets an "
-                "answer.",
-                next="prompts under way before who waits"),
+                "answer.", next="prompts under way before who waits"),
         Mistake(wrong.prompts_alike,
                 "Treats prompts under way and waiting ones alike. Who has begun holds memory and should end first.",
                 next="prompts under way before who waits"),

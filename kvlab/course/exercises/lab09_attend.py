@@ -165,8 +165,7 @@ ATTEND_FP8: Any = Exercise(
                 next=_KEYS),
         Mistake(dequantizes,
                 "Multiplies every key and value back first: right, and all of them are copied in 32 bits. A sum of "
-                "scaled numbers is the sum, scaled.",
-                next=_FOLD),
+                "scaled numbers is the sum, scaled.", next=_FOLD),
         Mistake(no_softmax_scale, "The softmax scale is missing. key_scale comes on top of head_dim ** -0.5.",
                 next=_KEYS),
         Mistake(key_scale_for_head_dim, "Looks like 1 / head_dim. The square root is missing.",

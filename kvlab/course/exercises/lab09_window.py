@@ -50,8 +50,7 @@ RELEASE_WINDOW = Exercise(
                 invariant="I4", next=PLACES),
         Mistake(wrong.null_is_nobodys,
                 "The table names the null block and does not hold it. When the sequence ends, that is one release too "
-                "many.",
-                invariant="I2", next=NULL),
+                "many.", invariant="I2", next=NULL),
         Mistake(wrong.null_shared_once, "Holds the null block once for several entries. Each entry is a holder.",
                 invariant="I2", next=NULL),
         Mistake(wrong.never_released, "The blocks leave the table and are never released: a leak.", invariant="I2",
@@ -65,8 +64,7 @@ RELEASE_WINDOW = Exercise(
                 next="go through all blocks behind the window"),
         Mistake(wrong.negative,
                 "A sequence shorter than its window gives a negative number, and a slice with that counts from the "
-                "end.",
-                next="use max(0, ...)"),
+                "end.", next="use max(0, ...)"),
         Mistake(wrong.only_own_blocks, "Keeps blocks that others hold too. Each holder leaves on its own.",
                 invariant="I2", next="take one holder off, whoever else holds it"),
         Mistake(wrong.null_is_zero, _ZERO, next="use null_block"),

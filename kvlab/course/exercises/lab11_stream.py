@@ -65,7 +65,7 @@ STREAM_TEXTS = Exercise(
                 next=_APPEND),
         Mistake(wrong.first_piece_alone, "Keeps the first piece alone. Each chunk brings more of the text.",
                 next=_APPEND),
-        Mistake(wrong.spaces_cut_off, "Cuts off spaces. They belong to the text: \" is\" is a piece of its own.",
+        Mistake(wrong.spaces_cut_off, 'Cuts off spaces. They belong to the text: " is" is a piece of its own.',
                 next="append the content as it is"),
         Mistake(wrong.spaces_put_between, "Puts spaces between the pieces. A piece can be half a word.",
                 next="append the content as it is"),
