@@ -2,8 +2,9 @@
 
 A verdict in a notebook is feedback: the check runs beside the learner's code, which could reach it. Here the learner's
 process holds his source, the arguments of a call, and nothing of the course: no checks, no finished parts, no file of
-either. Calls and results travel as plain data (`wire`), and the checks of `kvlab.course.exercises` run on this side,
-against a stand-in (`remote`) that asks over there. `locks` says what that process may not do; `cells` what it is given.
+either. Calls and results travel as plain data (`wire`), and the checks of `kvlab.course.exercises` run on this side
+(`referee`), against a stand-in (`remote`) that asks over there (`connection`). `locks` says what that process may not
+do; `cells` what it is given.
 """
 
 from kvlab.course.grade.grader import Grade, Learner, grade

@@ -46,15 +46,17 @@ class Connection:
         return self._why[:].rstrip(b"\0").decode(errors="replace")
 
     def first(self) -> Any:
-        """What the job says once the part is defined. Raises what defining it raised."""
+        """Waits until the part is defined. Raises what defining it raised, and `Stopped` if the job ended over it."""
         reply = self._receive()
         found = reply.get("special")
         self.special = tuple(name for name in SPECIAL if isinstance(found, list) and name in found)
         return self._result(reply)
 
     def ask(self, do: str, args: tuple[Any, ...] = (), named: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Does something over there and returns, or raises, what came of it; arguments are changed as it changes
-        them."""
+        """Does something over there and returns, or raises, what came of it; arguments are changed as it changes them.
+
+        do: "call", "make", "method", "get" or "launch" (`far.server`); more: what that needs, and fresh: whether what
+        travelled so far is forgotten. A job that has ended, or ends over it, is `Stopped`."""
         if self.stopped:
             raise Stopped(self.stopped)
         if more.get("fresh"):

@@ -56,7 +56,8 @@ class Learner:
 def grade(learners: Iterable[Learner], limits: Limits | None = None, only: Iterable[str] = (),
           tell: Callable[[Grade], None] = lambda found: None, warn: Callable[[str], None] = lambda said: None
           ) -> list[Grade]:
-    """Grades every notebook, in the order given. A notebook that cannot be read has one grade that says so.
+    """Grades every notebook, in the order given. A notebook that cannot be read has one grade that says so. Where no
+    process for learners' code starts, nothing is graded: `NoTemplate`.
 
     only: names of exercises; all of a notebook's labs otherwise. tell: is given each grade as soon as it is there.
     warn: is told what this system cannot hold back."""

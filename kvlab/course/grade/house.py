@@ -49,8 +49,9 @@ class Limits:
 
 
 class House:
-    """A context in which jobs can be started. `packages`: what the template loads beforehand. `lacks`: which of the
-    system's own locks there are none of here, in words."""
+    """A context in which jobs can be started; entering it is refused with `NoTemplate` where the template does not
+    start. `packages`: what the template loads beforehand. `lacks`: which of the system's own locks there are none of
+    here, in words."""
 
     def __init__(self, packages: Sequence[str] = ("numpy", "torch", "triton")) -> None:
         self.packages = list(packages)

@@ -132,7 +132,8 @@ class Parts:
             self._say()
 
     def pure(self, name: str, /, *args: Any, **named: Any) -> Any:
-        """The answer of a part that changes nothing, compared with that of the finished part."""
+        """The answer of a part that changes nothing, compared with that of the finished part, whose refusals are raised
+        whatever the learner's did."""
         finished = self.finished(name)
         if name not in self.mine:
             return finished(*args, **named)

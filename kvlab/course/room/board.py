@@ -86,7 +86,7 @@ def board(people: Mapping[str, Person], now: float) -> Board:
 
 
 def _seat(name: str, person: Person, now: float) -> Seat:
-    records = {key: record for key, record in person.state.get("exercises", {}).items()}
+    records = person.state.get("exercises", {})
     cells = {key: _cell(record) for key, record in records.items()}
     last = {key: moment for key, record in records.items() if (moment := _last(record)) is not None}
     at = max(last, key=lambda key: (last[key], key), default="")

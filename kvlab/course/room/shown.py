@@ -82,8 +82,7 @@ def as_html(board: Board) -> str:
         return f"<pre>{html.escape(text(board))}</pre>"
     heads = "".join(f"<th title='{_safe(seat.name)}'>{number}</th>" for number, seat in enumerate(board.seats, 1))
     rows = "".join(f"<tr><td style='text-align:left'><code>{_safe(name)}</code></td>"
-                   + "".join(map(_square, board.seats, [name] * len(board.seats))) + "</tr>"
-                   for name in board.exercises)
+                   + "".join(_square(seat, name) for seat in board.seats) + "</tr>" for name in board.exercises)
     below = "\n".join([*_people(board, 140), "", *_stuck(board), "", *_mistakes(board, 160)])
     legend = "  ".join(f"{sign} {word}" for sign, word in SIGNS.items())
     return (f"<table style='background:white;color:black'><tr><th></th>{heads}</tr>{rows}</table>"

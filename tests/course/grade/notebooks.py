@@ -1,9 +1,11 @@
-"""Notebooks as learners would hand them in, written for one test."""
+"""Notebooks as learners would hand them in, written for one test, and what a cheat must come to."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+from kvlab.course.grade import Grade
 
 
 def notebook(path: Path, *cells: str) -> Path:
@@ -13,3 +15,10 @@ def notebook(path: Path, *cells: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     return path
+
+
+def no_points(grades: dict[str, Grade], name: str = "blocks_needed") -> str:
+    """Asserts that an exercise was run and is worth nothing; returns why."""
+    found = grades[name]
+    assert (found.points, found.verdict in ("wrong", "stopped")) == (0, True), found
+    return found.said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.course.grade.test_grade_cheats import no_points
+from tests.course.grade.notebooks import no_points
 
 ASKED_NOTHING = """
 @exercise
