@@ -8,9 +8,11 @@ import time
 import pytest
 from hypothesis import strategies as st
 
+from kvlab.course import traces
 from kvlab.course.declare import Exercise, Traces, Wrong
 from kvlab.course.guard import BrokenCheck
 from kvlab.course.judge import judge
+from kvlab.course.tape import Tape
 from tests.course import small
 from tests.course.cells import fits
 
@@ -129,6 +131,15 @@ def test_the_search_leaves_no_folder_behind(tmp_path, monkeypatch):
     monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
     judge(HIDDEN, Third)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("least", [0, 7])
+def test_so_many_traces_are_tried_though_the_time_for_them_is_over(least, monkeypatch):
+    monkeypatch.setattr(traces, "BUDGET", -1.0)
+    seen = []
+    check = Traces("numbers", st.integers(), lambda part, value: seen.append(value))
+    assert traces.search(check, "anything", lambda value: value, Tape(), least) is None
+    assert len(seen) == least
 
 
 def test_two_checks_print_the_same():
