@@ -9,7 +9,7 @@
 # - fill a step: who runs how many tokens, and who may begin;
 # - say who must leave when a token needs a block and none is free, and why never the first;
 # - decide between recomputing and swapping, with your hardware's numbers;
-# - measure what paging, a watermark and swapping are worth for the 8B assistant, and find loads in which each loses.
+# - measure what paging, swapping and a watermark are worth, and make recomputing, swapping and the watermark lose.
 
 # %% id="setup" tags=["nbval-ignore-output"]
 from kvlab.course import *
@@ -38,12 +38,12 @@ recall("08-draft-ends", draft_ends)
 #
 # With blocks on demand, more customers are served at once. Nobody knows how long their answers will be. So sooner or later a token needs a block, and none is free. The server cannot wait: whoever could give blocks back is waiting for blocks too.
 #
-# The **scheduler** decides, before every step, who runs, who begins, and who must leave. It sees numbers alone.
+# The **scheduler** decides, anew before every step, who runs, who begins, and who must leave: **continuous batching**. It sees only numbers.
 
 # %% [markdown] id="admit-intro"
 # ## Who may begin?
 #
-# The oldest who waits comes first. If it does not fit, nobody goes past it: otherwise short requests would overtake a long one for ever. What must fit? All of its tokens at once. Somebody who had to leave after half an answer comes back with prompt *and* answer.
+# The oldest who waits comes first. If it does not fit, nobody goes past it: otherwise short requests would overtake a long one for ever. (Lab 07's patience also prevents that; here it is 0.) What must fit? All of its tokens at once. Somebody who had to leave after half an answer comes back with prompt *and* answer.
 #
 # And if that takes the last block? Then the next token of anybody who runs makes somebody leave. So a few blocks stay free: the **watermark**. One exception: if nobody runs, nobody needs them, and a large request must not wait for ever (**I10**).
 #
@@ -55,7 +55,7 @@ def admit(waiting, free, spare, block_size, running):
     """How many of `waiting`, from its head, begin now.
 
     waiting: a list of (prompt, answered) tokens, the oldest first. free: free blocks, of which `spare` must be left,
-    unless nobody runs. running: how many requests run already.
+    unless nobody runs. running: how many ran before; who has just been admitted runs too, for those behind.
     """
     ### BEGIN SOLUTION
     for count, (prompt, answered) in enumerate(waiting):
@@ -74,7 +74,7 @@ for free in (10, 20, 60):
 # %% [markdown] id="step-intro"
 # ## A long prompt must not stop everybody
 #
-# If a prompt of thousands of tokens runs in one step, that step takes many times as long as the others, and all who read their answers see them stand still. So a step has a **token budget**. Those who decode come first, a token each. What is left goes to prompts under way, then to those who wait. A prompt that is too long runs a piece and goes on in the next step: **chunked prefill**.
+# If a prompt of thousands of tokens runs in one step, that step takes many times as long as the others, and all who read their answers see them stand still. So a step has a **token budget**. Those who decode come first, a token each. What is left goes to prompts under way, then to those who wait. Running a prompt is called **prefill**. One that is too long runs a piece and goes on in the next step: **chunked prefill**.
 #
 # ★★☆ · core · 12 min
 
@@ -121,10 +121,10 @@ for number in range(1, 5):
 # %% id="ex-choose-victim"
 @exercise
 def choose_victim(running, asks):
-    """The name of who must leave because `asks` needs a block: the last in order. None if nobody else runs.
+    """`asks` needs a block: the name of who must leave, the last in order. It may be `asks`. None if `asks` runs alone.
 
-    running: a list of (name, priority, arrival), in any order. The smallest priority is served first, and among equals
-    the smallest arrival.
+    running: a list of (name, priority, arrival), in any order, `asks` among them. The smallest priority is served
+    first, and among equals the smallest arrival.
     """
     ### BEGIN SOLUTION
     if len(running) < 2:
@@ -149,10 +149,10 @@ print("without him:", choose_victim(running[:2], "ana"), "- even if he asks hims
 from kvlab.memory import BLOCK_SIZE, blocks_needed
 from kvlab.serve.costmodel import HARDWARE, LLAMA_8B
 
-a100 = HARDWARE["A100-80"]
+a100 = HARDWARE["A100-80"]  # by its data sheet, not rounded
 print(f"the assistant: {LLAMA_8B.parameters / 1e9:.1f} billion parameters, {LLAMA_8B.kv_bytes // 1024} KiB of KV a token")
-print(f"an A100: {a100.flops / 1e12:.0f} trillion operations a second, "
-      f"{a100.host_bandwidth / 1e9:.0f} GB a second each way to the host")
+print(f"an A100: {a100.flops / 1e12:.0f} trillion operations a second; {a100.bandwidth / 1e9:,.0f} GB a second from its "
+      f"memory, {a100.host_bandwidth / 1e9:.0f} GB a second each way to the host")
 
 # %% [markdown] id="swap-predict"
 # **Predict.** Ben has 1,000 tokens. With these numbers, from the data sheet, how many times as long does it take to recompute them as to swap them, out and in?
@@ -197,10 +197,10 @@ def swap_seconds(num_blocks, block_bytes, bandwidth, per_copy=0.0):
 
 
 # %% id="cost-use"
-def both(tokens, block_size=BLOCK_SIZE, per_copy=0.0):
+def both(tokens, block_size=BLOCK_SIZE, per_copy=0.0, model=LLAMA_8B):
     """Milliseconds: to recompute, and to swap."""
-    again = recompute_seconds(tokens, LLAMA_8B.parameters, a100.flops, LLAMA_8B.weight_bytes, a100.bandwidth)
-    blocks, block_bytes = blocks_needed(tokens, block_size), LLAMA_8B.kv_bytes * block_size
+    again = recompute_seconds(tokens, model.parameters, a100.flops, model.weight_bytes, a100.bandwidth)
+    blocks, block_bytes = blocks_needed(tokens, block_size), model.kv_bytes * block_size
     return 1e3 * again, 1e3 * swap_seconds(blocks, block_bytes, a100.host_bandwidth, per_copy)
 
 
@@ -213,18 +213,28 @@ again, swapped = both(1000)
 reveal("08-swap", round(again / swapped, 2))
 
 # %% [markdown] id="cost-small"
-# On paper, swapping wins. Kwon et al. found the two about equal for blocks of 16 to 64 tokens, and swapping far behind for small ones: each copy has to begin. Suppose that takes 100 microseconds for all layers of a block:
+# On paper, swapping wins. Kwon et al., with OPT-13B, found the two about equal for blocks of 16 to 64 tokens, and swapping far behind for small ones: each copy has to begin. Suppose that takes 100 microseconds for all layers of a block (a guess):
 
 # %% id="cost-blocks"
+from kvlab.memory import PRESETS
+from kvlab.serve.costmodel import ModelSize
+
+opt = ModelSize.of(PRESETS["OPT-13B"], 12.85e9, heads=40)
+print(f"{'1,000 tokens':15}{'the assistant':35}OPT-13B, {opt.kv_bytes // 1024} KiB a token")
 for size in (1, 4, 16, 64, 256):
-    print("blocks of {:3}: recompute {:5.1f} ms, swap {:6.1f} ms".format(size, *both(1000, size, per_copy=100e-6)))
+    times = (both(1000, size, 100e-6, model) for model in (LLAMA_8B, opt))
+    columns = "   ".join("recompute {:.1f} ms, swap {:5.1f} ms".format(*pair) for pair in times)
+    print(f"blocks of {size:3}: {columns}")
+
+# %% [markdown] id="cost-blocks-after"
+# For OPT-13B the two come much closer from 16 on. The assistant has a sixth of the bytes to carry, for more than half of the arithmetic, so swapping wins clearly. (vLLM today always recomputes. What it copies to the host is a cache beneath its pool, as in lab 10.)
 
 # %% [markdown] id="plan-intro"
 # ## Two drafts leave together
 #
 # The host has blocks of its own, so a table must be written anew. Ben's two drafts share their prompt (lab 06). If each were moved by itself, the prompt would lie on the host twice, and afterwards also here: the sharing would be lost, when memory is short. So a shared block is copied *once*, and both new tables name it.
 #
-# The plan is numbers alone; somebody else copies. If there is too little room, it must refuse before anything has moved (**I13**): the server then recomputes.
+# The plan is only numbers; somebody else copies. If there is too little room, it must refuse before anything has moved (**I13**): the server then recomputes.
 #
 # ★★★ · core · 15 min
 
@@ -256,7 +266,7 @@ print(f"on the host {away}, copies {out}\nback again  {back}, copies {home}")
 #
 # You may have no GPU of that size, so we simulate: *the engine's own scheduler* on the engine's own memory, with steps that take as long as the data sheet allows.
 #
-# **Predict.** On an A100, 3,000 requests of the lesson's lengths wait for the 8B assistant. How many times the tokens a second does paging reach, compared with reserving the full context for each?
+# **Predict.** On an A100, 3,000 requests wait for the 8B assistant, their lengths drawn like those of our 200 conversations. How many times the tokens a second does paging reach, compared with reserving the full context for each?
 
 # %% id="predict-gain"
 ### BEGIN SOLUTION
@@ -265,13 +275,10 @@ my_gain = 2
 
 predict("08-gain", my_gain, unit="times")
 
-# %% [markdown] id="gain-intro"
-# The next cell takes a few seconds.
-
 # %% id="gain"
-from kvlab.memory import PRESETS, make_trace, sharegpt_like
+from kvlab.memory import make_trace
 from kvlab.memory.lengths import lesson_lengths
-from kvlab.serve.costmodel import Hardware, ModelSize, step_cost
+from kvlab.serve.costmodel import step_cost
 from kvlab.serve.simulate import simulate
 
 load, gain, runs = make_trace("lesson", *lesson_lengths(1, 3000)), {}, {}
@@ -284,10 +291,10 @@ for gpu in ("A100-80", "H100"):
 reveal("08-gain", round(gain["A100-80"], 2))
 
 # %% [markdown] id="gain-why"
-# Seven times the requests, and not even twice the tokens, which was the estimate of lab 01. Where is the rest? So many run at the peak, and fewer on average. These prompts are long, and running them is arithmetic that no policy saves. And a step reads the keys and values of everybody who decodes: the more there are, the longer it takes. How much is each?
+# At the peak 467 run, seven times 64, and the tokens do not even double, where lab 01 estimated about twice. (467 and not lab 00's 411: these requests are shorter on average than the 200, as printed below.) Where is the rest? So many run at the peak, and fewer on average. These prompts are long, and running them is arithmetic that no policy saves. And a step reads the keys and values of everybody who decodes: the more there are, the longer it takes. How much is each?
 
 # %% id="gain-prompts"
-prompts = sum(request.prompt for request in load)
+prompts, answers = (sum(getattr(request, part) for request in load) for part in ("prompt", "answer"))
 for gpu, (full, paged) in runs.items():
     same = prompts * step_cost(hardware=HARDWARE[gpu]).token / 1e12
     before, after = ((report.seconds - same) / report.steps for report in (full, paged))
@@ -295,19 +302,31 @@ for gpu, (full, paged) in runs.items():
     print(f"{gpu}: {full.seconds:,.0f} s and {paged.seconds:,.0f} s with paging, {same:,.0f} s of both for the prompts")
     print(f"  the rest: {more:.1f} times as many at a time on average, in steps {longer:.1f} times as long, "
           f"makes {more / longer:.1f} times the tokens")
-print(f"{prompts / len(load):,.0f} tokens a prompt, {sum(request.answer for request in load) / len(load):,.0f} an answer")
+
+# %% id="gain-lengths"
+from kvlab.memory import lesson_trace, published_table
+
+known = [request.total for request in lesson_trace()]
+(blocks,) = published_table(lesson_trace(), policies=["16-token blocks"])
+print(f"{prompts / len(load):,.0f} tokens a prompt and {answers / len(load):,.0f} an answer, "
+      f"{(prompts + answers) / len(load):,.0f} together; the {len(known)} have {sum(known) / len(known):,.0f}, "
+      f"and {blocks.fit} of them fit")
 
 # %% [markdown] id="paper"
-# The paper's load is another one: OPT-13B, whose keys and values are large, on a 40 GB card, with ShareGPT's short prompts. There 2 to 4 times are found:
+# The paper's load is another one: OPT-13B, whose keys and values are large, on a 40 GB card, with ShareGPT's prompts, shorter than the assistant's. It counts requests a second at the same latency, and we the tokens a second of a full queue:
 
 # %% id="paper-use"
-opt = ModelSize.of(PRESETS["OPT-13B"], 12.85e9, heads=40)
+from kvlab.memory import sharegpt_like
+from kvlab.serve.costmodel import Hardware
+
 cost = step_cost(opt, Hardware("A100-40", 1.555e12, 312e12, 40e9, 32e9))
-chats, rate = sharegpt_like(700, 0), {}
+chats, rate, slots = sharegpt_like(700, 0), {}, 15_696  # lab 02's 15,700, in whole blocks
 for policy in ("full", "power of two", "oracle", "paged"):
-    rate[policy] = simulate(chats, policy, capacity=15_696, cost=cost, context=2048).tokens_per_second
+    rate[policy] = simulate(chats, policy, capacity=slots, cost=cost, context=2048).tokens_per_second
+said = {"full": " (the paper: 2.7 to 8 times)", "oracle": " (the paper: 1.7 to 2.7 times)"}
 for policy, tokens in rate.items():
-    print(f"{policy:13} {tokens:6,.0f} tokens a second; paging reaches {rate['paged'] / tokens:.1f} times as many")
+    more = f"paging reaches {rate['paged'] / tokens:.1f} times as many" if policy != "paged" else ""
+    print(f"{policy:13} {tokens:6,.0f} tokens a second; {more}{said.get(policy, '')}".rstrip("; "))
 assert 2 < rate["paged"] / rate["full"] < 4
 
 # %% [markdown] id="timeline"
@@ -356,7 +375,7 @@ print(f"recomputing takes {target:.0f} % longer")
 assert target > 10
 
 # %% [markdown] id="break-swap-intro"
-# (Kwon et al. saw about 20 % at most. Their loads were not chosen for it.) Now **swapping**. It is hard to make it lose on a full link, since few tokens leave in one step. Two things help: the victims are short, so that recomputing them hides behind the reading of the weights, and eight GPUs share the link.
+# (That is the time of a whole load. Kwon et al. compared single preemptions, and found recomputing at most 20 % slower.) Now **swapping**. It seldom loses, since few blocks leave in one step. Two things help: the victims are short, so that recomputing them hides behind the reading of the weights, and eight GPUs share the link.
 
 # %% id="break-swap"
 from dataclasses import replace
@@ -368,7 +387,7 @@ for name, gpu in (("alone", h100), ("shared", replace(h100, host_bandwidth=h100.
 assert slower < 0.97
 
 # %% [markdown] id="break-watermark-intro"
-# And the **watermark**: it prevents preemptions. A small one is worth its seats with long answers and with short ones. A large one prevents all of them too, and costs so many seats that it loses with both:
+# And the **watermark**: it prevents preemptions, and costs seats. None, a small one, and half of the pool:
 
 # %% id="break-watermark"
 for trace in (lengths(200, 1000, 600), lengths(200, 1000, 50)):
@@ -381,6 +400,8 @@ for trace in (lengths(200, 1000, 600), lengths(200, 1000, 50)):
     assert took[0.05] < took[0] < took[0.5]
 
 # %% [markdown] id="break-yours"
+# The small one is worth its seats. Half of the pool prevents all preemptions, and costs so many seats that it loses with both loads.
+#
 # Your turn: make recomputing lose by more than on the first load. Two directions help: more customers who begin at once, with short questions, and a pool in which a few hundred of them grow together.
 
 # %% id="break-try" tags=["nbval-ignore-output"]
@@ -433,7 +454,7 @@ for name, host, swap in (("recompute", 0, always_recompute), ("swap", 400, alway
 # %% [markdown] id="hunt"
 # ## Bug hunt: a server that is busy for ever
 #
-# All processors are busy, nothing fails, and Ana gets no answer. This is the server, for requests of which one runs at a time:
+# All processors are busy, nothing fails, and Ana gets no answer. This is the server, reduced to one request at a time:
 
 # %% id="hunt-code"
 def rounds(prompt, answer, num_blocks, block_size=4, most=12):
@@ -519,7 +540,7 @@ close_lab("08")
 # %% [markdown] id="read-on"
 # ## Read on
 #
-# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), section 4.5: preemption; section 7.3: recomputing beside swapping.
+# - Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), section 4.5: preemption; section 6.2: the gain; section 7.3: recomputing beside swapping.
 # - Agrawal et al., OSDI 2024, [arXiv 2403.02310](https://arxiv.org/abs/2403.02310): chunked prefill.
 # - `kvlab/serve/scheduler.py`: your decisions as the engine makes them; `kvlab/serve/simulate.py`: the simulator.
 # - Next comes [lab 09](09_smaller_caches.ipynb): what if each token cost half?

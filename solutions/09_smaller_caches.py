@@ -47,10 +47,11 @@ codes = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
 numbers = codes[codes.isfinite() & (codes >= 0)].unique()
 print("from 1 to 2:  ", [x for x in numbers.tolist() if 1 <= x <= 2])
 print("from 16 to 32:", [x for x in numbers.tolist() if 16 <= x <= 32])
-print(f"the largest: {numbers.max():g}; the smallest above 0: {numbers[1]:.4f}")
+print(f"the largest: {numbers.max():g}; eight steps down to {torch.finfo(torch.float8_e4m3fn).smallest_normal:.3f}; "
+      f"the smallest above 0: {numbers[1]:.4f}")
 
 # %% [markdown] id="quantize-intro"
-# Between two powers of two there are eight steps, so what is kept is off by a sixteenth of itself at most, wherever it lies. But not beyond the ends: a key of 900 becomes 448, and a very small one 0.
+# Between two powers of two there are eight steps, so what is kept is off by a sixteenth of itself at most, from 0.016 to 448. Not beyond those ends: a key of 900 becomes 448, a small one is rounded coarsely, and a very small one to 0.
 #
 # So numbers are divided by a **scale** before they are rounded, and whoever reads them multiplies by it. A scale may serve a whole layer, or each KV head has its own.
 #
@@ -154,10 +155,10 @@ found = compare_quality(model, {"FP8": Setting(model, "fp8", calibrate_on(model,
 for name, one in found.items():
     print(f"{name:10} perplexity {one.perplexity:.3f}, {one.changed:.1%} of the likeliest tokens changed")
 rise = 100 * (found["FP8"].perplexity / found["reference"].perplexity - 1)
-reveal("09-perplexity", round(abs(rise), 2))
+reveal("09-perplexity", round(rise, 1))
 
 # %% [markdown] id="scales-intro"
-# Hardly anything. courier's keys are small, so FP8 would hold them even without a scale. Not every model is so kind. Here is the same model with keys 256 times as large and queries 256 times as small: every score is what it was. Now leave the scale out.
+# Hardly anything; the next decimal would be chance, with 24 answers. courier's keys are small, so FP8 would hold them even without a scale. Not every model is so kind. Here is the same model with keys 256 times as large and queries 256 times as small: every score is what it was. Now leave the scale out.
 
 # %% id="quality-scales"
 loud = with_larger_keys(model, 256)
@@ -176,23 +177,27 @@ assert found["no scale"].perplexity > 1.05 * found["calibrated"].perplexity
 #
 # ## Half the bytes are twice the tokens
 #
-# The same bytes of GPU memory as 16-bit and as 8-bit blocks, in the simulator of lab 08, on a server so small that it gets tight:
+# The same bytes of GPU memory as 16-bit and as 8-bit blocks, in the simulator of lab 08, on a server so small that it gets tight. Its 1,000 requests are drawn like the assistant's:
 
 # %% id="batch"
-from kvlab.memory import KV_BYTES, LLAMA_3_8B, lesson_trace, tokens_that_fit
+from kvlab.memory import KV_BYTES, LLAMA_3_8B, make_trace, tokens_that_fit
+from kvlab.memory.lengths import lesson_lengths
 from kvlab.serve.simulate import simulate
 
+trace, running = make_trace("assistant", *lesson_lengths(1, 1000)), []
 for name, bytes_a_token in (("bf16", LLAMA_3_8B.bytes_per_token), ("FP8", LLAMA_3_8B.bytes_per_token // 2)):
     tokens = tokens_that_fit(KV_BYTES // 32, bytes_a_token)  # 2 of the 64 GiB
-    report = simulate(lesson_trace(), capacity=tokens)
-    print(f"{name:5} {tokens:7,} tokens, {report.running:5.1f} customers at a time, {report.preemptions} had to leave")
+    report = simulate(trace, capacity=tokens)
+    running.append(report.running)
+    print(f"{name:5} {tokens:7,} tokens, {running[-1]:5.1f} customers at a time, {report.preemptions} had to leave")
+print(f"{running[1] / running[0]:.1f} times as many customers")
 
 # %% [markdown] id="window-intro"
 # ## Some layers look back only so far
 #
-# In Mistral's first model each token sees only the last 4,096, and in Gemma's and GPT-OSS's models many layers see even fewer. What lies behind such a **sliding window** is read by nobody any more, and still holds blocks.
+# In Mistral's first model each token sees only the last 4,096, and in newer Gemma models and GPT-OSS many layers see even fewer. What lies behind such a **sliding window** is read by nobody any more, and still holds blocks.
 #
-# Give them back. But position `p` must still be found in entry `p // block_size`, so entries stay where they are. They name the **null block**: one that is set aside, is never taken and never read. Each entry is one more holder of it, so that ending a conversation needs no special case.
+# Give them back. But position `p` must still be found in entry `p // block_size`, so entries stay where they are. They name the **null block**: one that is set aside, is never taken and never read. Each entry is one more owner of it, so that ending a conversation needs no special case.
 #
 # How far may you go? When `num_tokens` tokens are written, the next one stands at position `num_tokens` and sees itself and the `window - 1` before it.
 #

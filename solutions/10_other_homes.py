@@ -8,7 +8,7 @@
 #
 # - keep the blocks of idle conversations on the host or on disk, and never load one that is not whole;
 # - say from which length on loading beats computing, with your hardware's numbers;
-# - build the alternative without block tables, reserved addresses, and say what its pages cost;
+# - build the alternative to block tables, addresses that are reserved and filled page by page, and say what its pages cost;
 # - compare seven systems by what they do, and run each on one trace.
 
 # %% id="setup" tags=["nbval-ignore-output"]
@@ -70,7 +70,7 @@ for order in ("123", "456", "789"):
 print(f"after three others: {ask(engine, again)[1]} of {len(again)}")
 
 # %% [markdown] id="problem-after"
-# Two blocks were found: what courier is told in every conversation, and the others had needed it too. All the rest was computed a second time.
+# Two blocks were found, of what courier is told in every conversation. The rest was computed a second time.
 
 # %% [markdown] id="host-intro"
 # ## A second home
@@ -120,7 +120,7 @@ class HostTier:
         ### END SOLUTION
 
     def touch(self, key):
-        """A stored block was asked for: now it is the most recently used. No other key becomes found by it."""
+        """`key` was asked for: if stored, it is now the most recently used. If not, nothing changes, or any error."""
         ### BEGIN SOLUTION
         self.stored[key] = self.stored.pop(key)
         ### END SOLUTION
@@ -154,33 +154,36 @@ tier.store_begin("address")
 print("the greeting is being loaded, so who leaves is the menu:", "greeting" in tier, "menu" in tier)
 
 # %% [markdown] id="host-measure"
-# How large must a tier be? Here are the chats of lab 07, looked up in yours alone:
+# How large must a tier be? Here are the chats of lab 07, looked up in yours alone. (Only prompts are stored here. Lab 07's cache kept the answers too, and found more.)
 
 # %% id="host-chats"
 from kvlab.memory import BLOCK_SIZE, block_hashes, multi_turn, prompt_tokens
 
 chats = multi_turn(12, turns=5, seed=7)
-print(f"{len(chats)} prompts, {sum(request.prompt for request in chats):,} tokens in all")
+texts = [block_hashes(prompt_tokens(request, 32_000), BLOCK_SIZE) for request in chats]
+print(f"{len(chats)} prompts, {sum(request.prompt for request in chats):,} tokens in all; "
+      f"{sum(map(len, texts)):,} full blocks, {len(set().union(*texts))} of them different")
 
 # %% id="host-found"
-def found(num_blocks, trace):
+def found(num_blocks, texts):
     """The share of the prompts' full blocks that a tier of this size finds."""
-    tier, hits, asked = HostTier(num_blocks), 0, 0
-    for request in trace:
-        keys = block_hashes(prompt_tokens(request, 32_000), BLOCK_SIZE)
-        asked += len(keys)
+    tier, hits = HostTier(num_blocks), 0
+    for keys in texts:
         hits += next((n for n, key in enumerate(keys) if key not in tier), len(keys))
         for key in reversed(keys):  # the head of a chain is used last, so that it leaves last
             if key in tier:
                 tier.touch(key)
             elif tier.store_begin(key) is not None:
                 tier.store_done(key)
-    return hits / asked
+    return hits / sum(map(len, texts))
 
 
 # %% id="host-sizes"
 for blocks in (100, 200, 400, 800):
-    print(f"{blocks:4} blocks: {found(blocks, chats):5.1%} found")
+    print(f"{blocks:4} blocks: {found(blocks, texts):5.1%} found")
+
+# %% [markdown] id="host-after"
+# With 648 places all is found but each block's first time. More would find nothing more.
 
 # %% [markdown] id="disk-intro"
 # ## A home that outlives the server
@@ -239,7 +242,7 @@ print("still the same answer:", answer == ask(Engine(model, 24), again)[0])
 print(f"and the next server: {served(again)[1]} of {len(again)}")
 
 # %% [markdown] id="disk-flip-after"
-# A block that is not whole is dropped, computed again, and stored again.
+# A block that is not whole is dropped, computed and stored again. The next server computes 7: by now all nine full blocks of the second prompt are stored.
 
 # %% [markdown] id="reload-intro"
 # ## Recompute, reload or keep?
@@ -258,7 +261,7 @@ def reload_seconds(num_blocks, block_bytes, bandwidth, latency=0.0):
 
 
 # %% [markdown] id="even-intro"
-# Computing grows with the length from the start; loading begins later and grows more slowly, or does not. Where do they meet?
+# The time to compute grows from the first token on. The time to load begins with the latency and then grows more slowly, unless the home is slow. Where do they meet?
 #
 # **Predict.** The 8B assistant on an A100, with a store in the network: 5 GB a second, but 10 ms until the first byte. The next cell says what a block takes. From how many tokens on is loading no slower than computing?
 
@@ -275,7 +278,7 @@ my_length = 400
 predict("10-even", my_length, unit="tokens")
 
 # %% [markdown] id="even-task"
-# Write the rule, for any home and any GPU.
+# Write the rule, for any home and any GPU. (Without lab 08's floor: at least one token of the prompt runs in any case (**I7**) and reads the weights, so loading saves only arithmetic.)
 #
 # ★★☆ · core · 10 min
 
@@ -321,9 +324,9 @@ for gpu in ("A100-80", "H100"):
 reveal("10-even", both(HARDWARE["A100-80"], "network")[0])
 
 # %% [markdown] id="even-after"
-# The faster the GPU, the faster a home must be: an H100 computes a block in less time than one SSD brings it. (Data sheets flatter GPUs. A real one computes more slowly, so loading pays earlier than here.)
+# The faster the GPU, the faster a home must be: an H100 computes a block in less time than one SSD brings it. (Real GPUs compute more slowly than data sheets say, so loading pays earlier.)
 #
-# And the third way, to **keep** the blocks where they are? It costs no time at all, but room, all the while:
+# And the third way, to **keep** the blocks where they are? It costs no time, but room:
 
 # %% id="keep"
 from kvlab.memory import CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B
@@ -338,7 +341,7 @@ print(f"{KV_TOKENS // 3000} idle chats of 3,000 tokens fill all {KV_TOKENS:,} to
 #
 # Every kernel of labs 04 and 05 had to learn block tables. But processors have such a table of their own: with **virtual memory**, a program sees one run of addresses, and the hardware finds the physical page behind each. vAttention uses that. A request *reserves* addresses for its longest possible length, which costs nothing. A physical page is *mapped* when tokens come to lie in it. Keys and values look contiguous, so an unmodified kernel reads them.
 #
-# The smallest piece is now a page, usually of 2 MiB. There is one range of addresses for the keys and one for the values of each layer, and no page serves two ranges.
+# The smallest piece is now the GPU's page, usually of 2 MiB. (In lab 05, *page* was another word for block.) There is one range of addresses for the keys and one for the values of each layer, and no page serves two ranges.
 #
 # ★★☆ · core · 20 min
 
@@ -415,7 +418,7 @@ why = f"keys and values of 32 layers are {len(ranges)} ranges, and each needs a 
 reveal("10-first-token", first_pages * page // 2**20, exact=why)
 
 # %% [markdown] id="virtual-measure"
-# Now the 200 requests of lab 03, each at its final length. There is a way out: put all layers of a token side by side, so that keys and values need one range each, and let each layer look at its **slice**. (In memory, a layer's tokens then lie apart, with the other layers' bytes between them. Most kernels can take such strides.) Or smaller pages, for which vAttention's authors changed the GPU's driver.
+# Now the 200 conversations, each at its final length. There is a way out: put all layers of a token side by side, so that keys and values need one range each, and let each layer look at its **slice**. (A layer's tokens then lie apart, with the other layers' bytes between; most kernels take such strides.) Or smaller pages, for which vAttention's authors changed the GPU's driver.
 
 # %% id="virtual-trace"
 from kvlab.memory import lesson_trace, published_table
@@ -442,7 +445,7 @@ print(f"{paged.policy:20} {paged.share_held:6.1%}")
 # %% [markdown] id="virtual-real"
 # With slices, little is left of the difference. What blocks still do better is sharing (labs 06 and 07): what two requests share must be whole pages here, mapped twice.
 #
-# Your CPU can do all this too. Here are real addresses, and the memory behind them as Linux *measures* it. An attention that has never heard of blocks reads them. (On other systems the next cell only says that it needs Linux.)
+# Your CPU can do all this too. Here are real addresses, and the memory behind them as Linux *measures* it. An attention that has never heard of blocks reads them. (Elsewhere the next cell says only that it needs Linux.)
 
 # %% id="virtual-linux"
 from kvlab.compute import LayerShape, VirtualKV
@@ -500,14 +503,14 @@ for ranks in (1, 2, 8, 16):
           f"{copies} cop{'y' if copies == 1 else 'ies'}; {kib} KiB a token on each, {kib * ranks} on all")
 
 # %% [markdown] id="heads-run"
-# To see it run, as two processes that talk to each other, in a terminal:
+# To see it run, as two processes, in a terminal:
 #
 #     torchrun --nproc-per-node 2 -m kvlab.serve.ranks "Where is my courier?"
 
 # %% [markdown] id="systems"
 # ## Seven systems, one trace
 #
-# You have built, by now, most of what servers do. Here are seven, from their code or documents. Which shares nothing between requests, and which never send anybody away? (A *leaf* is a last piece of a tree: nothing hangs on it. `print(facts_table())` shows all questions, and the versions read.)
+# You have built most of what servers do. Here are seven, from their code or documents. Which shares nothing between requests, and which never send anybody away? (A *leaf* is a last piece of a tree: nothing hangs on it. `print(facts_table())` shows all questions, and the versions read.)
 
 # %% id="systems-facts"
 from kvlab.serve.systems import SYSTEMS, facts_table, outcome_table, side_by_side
@@ -523,7 +526,7 @@ from kvlab.view import systems_side_by_side
 systems_side_by_side(side_by_side())
 
 # %% [markdown] id="systems-after"
-# What made the difference here? Who finds prompts computes less. Who takes room for a whole answer at the start admits few at once. Pages of a thousand tokens leave room for fewer still. And who admits too many sends them away again and again.
+# A system that finds the beginnings of prompts computes less. One that takes room for a whole answer at the start admits few at once; pages of a thousand tokens leave room for fewer still. And one that admits too many sends them away again and again.
 #
 # Your turn. A chat is four requests, each with all that was said before; `slots` are tokens that fit on the GPU. Try a quarter and three times the chats, and four times the slots. When does it hardly matter which system you take?
 
@@ -594,7 +597,7 @@ cause = "b"
 recall("10-bug-hunt", cause)
 
 # %% [markdown] id="hunt-after"
-# Hold first, then take. It also changes the count: those two were never free for anybody else. Mend it:
+# Own first, then take. (What was found no longer counts as free.) Mend it:
 
 # %% id="hunt-mend"
 def bring_back_safely(pool, chain):

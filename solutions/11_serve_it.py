@@ -68,7 +68,7 @@ engine.parts
 # %% [markdown] id="own-break"
 # ## Break one on purpose
 #
-# Here is a `slot_mapping` that is off by one. Its first tokens go into their neighbours' slots. What will the customer read?
+# Here is a `slot_mapping` that is off by one: each token goes into the slot of the one after it. What will the customer read?
 
 # %% id="own-broken"
 def off_by_one(table, start, stop, block_size):
@@ -88,7 +88,7 @@ print(tokenizer.decode(answer.tokens, skip_special_tokens=True))
 # %% [markdown] id="load"
 # ## One load, one memory
 #
-# Customers ask 64 questions at once. Most answers are short, and every eighth is a long one. There is memory for 4,096 tokens. Nobody knows beforehand who will get the long answer: a conversation may come to 512 tokens.
+# Customers ask 64 questions at once. Most answers are short, and every eighth is a long one. There is memory for 4,096 tokens. Nobody knows beforehand who will get the long answer. So a server that reserves, as by lab 02's first policy, sets 512 tokens aside for each conversation, the most that it allows. (Prompt and longest answer would be less, and 12 would fit.)
 
 # %% id="load-code"
 import torch
@@ -99,7 +99,8 @@ asked = ["Where is my order?", "Who brings it?", "What does it cost?", "Is there
 load = [prompt(question) for question in asked] * 8
 slots, longest, most = 4096, 512, 200
 print(f"{len(load)} prompts of {min(map(len, load))} to {max(map(len, load))} tokens; "
-      f"{slots // longest} conversations fit for certain")
+      f"{slots // longest} times {longest} tokens fit, "
+      f"or {slots // (max(map(len, load)) + most)} times a prompt and an answer of {most}")
 
 # %% [markdown] id="static-intro"
 # ## One by one, and in batches
@@ -123,7 +124,7 @@ def static_tokens(batch):
 
 
 # %% [markdown] id="static-predict"
-# **Predict.** In batches of 8, how many percent of the tokens that go through the model belong to nobody?
+# **Predict.** In batches of 8, what share of the tokens that go through the model, in per cent, belongs to nobody?
 
 # %% id="predict-padding"
 ### BEGIN SOLUTION
@@ -148,7 +149,7 @@ reveal("11-padding", round(100 * (1 - needed / computed), 1))
 # %% [markdown] id="paged-intro"
 # ## Reserved, paged, shared
 #
-# An engine lets somebody join whenever somebody ends: **continuous batching**. How many it runs at once is a matter of memory. Reserving is the same engine, which admits only as many requests as have room for the longest conversation: each has that much set aside, whatever it will need.
+# An engine lets somebody join whenever somebody ends: continuous batching, as lab 08 did it. How many it runs at once is a matter of memory. Reserving is the same engine, which admits only as many requests as have room for the longest conversation: each has that much set aside, whatever it will need.
 #
 # **Predict.** With 8 reserved conversations on one side: how many run at once in blocks of 16 taken on demand, in the same memory? And how many times the tokens a second?
 
@@ -176,7 +177,7 @@ assert all(run.tokens == runs["one by one"].tokens for run in runs.values())
 reveal("11-at-once", runs["paged"].peak)
 
 # %% [markdown] id="ways-read"
-# All five gave every customer the same tokens. The last number is the memory's fullest moment. In the smaller memory, 30 % of what was reserved held tokens: the paper saw 20 to 38 % in servers of that time. With blocks, nearly all did. With sharing it is more than all, since a token that several share counts for each.
+# All five gave every customer the same tokens. The last number is the memory's fullest moment. With reservations it was 30 %, and the average is lower; the paper's 20 to 38 % are averages. With blocks, it was nearly all. With sharing it is more than all, since a token that several share counts for each.
 #
 # Fewer steps for the same tokens are fewer readings of all weights. In seconds:
 
@@ -200,17 +201,17 @@ for ids in load:
 watch(live, every=0.1).run()
 
 # %% [markdown] id="ways-limits"
-# Half the steps are not twice the speed: courier is small, and on a CPU most of a step grows with its tokens, of which paging computes as many. Only what a step costs however few are in it is saved, as reading the weights is on a GPU.
+# Half the steps are not twice the speed. Paging computes as many tokens as before, and on a CPU most of a step's time is theirs. What it saves is what each step costs, however few its tokens: on a GPU, the reading of the weights.
 #
-# The gain is no constant. Take eight times the memory (`slots`), and run the cells again from `load-code` on: what does paging gain now?
+# The gain is no constant. Set `slots = 8 * 4096` in the cell that begins with `import torch`, and run the cells from there to the chart again: what does paging gain now?
 
 # %% [markdown] id="ways-eight"
-# With so much memory it bounds neither. Both take the same steps, with equally many at once, and paging gains nothing. That number is below what fits, reserved too: a step's token budget lets only some prompts begin, and short answers end meanwhile. Static batches may even take fewer steps, since all their prompts begin together, but padded and with waiting rows. Sharing still gains, since it computes less.
+# When you have run it: with eight times the memory, 64 reservations fit, as many as there are questions. So reserved and paged take the same steps, and paging gains nothing. (Fewer than 64 run at once all the same: the token budget lets only some prompts begin in a step, and short answers end meanwhile.) Sharing still gains, since it computes less.
 
 # %% [markdown] id="large"
 # ## The same for the 8B assistant
 #
-# The lesson's lengths, on the data sheet's A100. Static batches and reservations hold 64 conversations of the full context.
+# The 3,000 requests of lab 08, on the data sheet's A100. Static batches and reservations hold 64 conversations of the full context.
 
 # %% id="large-run"
 from kvlab.memory import CONTEXT, KV_TOKENS, make_trace
@@ -226,12 +227,24 @@ at_once = KV_TOKENS // CONTEXT
 in_batches = alone.output_tokens / static_seconds(trace, at_once, cost)
 
 # %% [markdown] id="large-share"
-# And sharing: say the first 192 tokens of each prompt are the assistant's instructions. They lie in the pool once, run once, and let attention read them once for everybody.
+# And sharing: say the first 192 tokens of each prompt are the assistant's instructions, and lie in the pool already. They take room once and are not run again. Attention still reads them for each request, as our kernels do.
+
+# %% id="large-shared"
+from types import SimpleNamespace
+from kvlab.memory import BLOCK_SIZE
+from kvlab.serve.counted import CountedStore
+from kvlab.serve.scheduler import Scheduler
+from kvlab.serve.simulate import Simulation
+
+class Sharing(CountedStore):
+    def admit(self, job, spare):  # takes blocks for what follows the instructions, and says how many tokens were found
+        super().admit(SimpleNamespace(id=job.id, length=job.length - 192), spare)
+        return 192
+
+store = Sharing((KV_TOKENS - 192) // BLOCK_SIZE, BLOCK_SIZE)
+shared = Simulation(trace, Scheduler(store, max_running=1000), cost).run()
 
 # %% id="large-figure"
-instructions = 192
-rest = make_trace("rest", [one.prompt - instructions for one in trace], [one.answer for one in trace])
-shared = simulate(rest, capacity=KV_TOKENS - instructions, max_running=1000)
 large = {"one by one": (alone.tokens_per_second, 1), "static batches": (in_batches, at_once)}
 for name, report in (("reserved", reports["full"]), ("paged", reports["paged"]), ("paged, shared", shared)):
     large[name] = report.tokens_per_second, report.peak
@@ -240,20 +253,20 @@ served_ways(large, "The 8B assistant on an A100, simulated")
 # %% [markdown] id="where"
 # ## Where are the 2-4 times?
 #
-# From static batches to reserved memory is the largest step, and it has nothing to do with blocks: somebody joins whenever somebody ends. Paging then adds less than twice. Lab 08 showed why: these prompts are long, and their arithmetic is the same for everybody. The paper compares with servers that did batch continuously, but its load has short prompts, and a model with large keys on a 40 GB card:
+# From static batches to reserved memory is the largest step, and it has nothing to do with blocks: somebody joins whenever somebody ends. Paging then adds less than twice. Lab 08 showed why: these prompts are long, and their arithmetic is the same for everybody. The paper compares with servers that did batch continuously, but at equal latency, with shorter prompts, and a model with large keys on a 40 GB card:
 
 # %% id="where-run"
 from kvlab.memory import PRESETS, sharegpt_like
 from kvlab.serve.costmodel import Hardware, ModelSize
 
 opt = ModelSize.of(PRESETS["OPT-13B"], 12.85e9, heads=40)
-theirs = dict(capacity=15_696, context=2048)
+theirs = dict(capacity=15_696, context=2048)  # lab 02's 15,700, in whole blocks
 theirs["cost"] = step_cost(opt, Hardware("A100-40", 1.555e12, 312e12, 40e9, 32e9))
 full, paged = (simulate(sharegpt_like(700, 0), policy, **theirs) for policy in ("full", "paged"))
 ours, paper = large["paged"][0] / large["reserved"][0], paged.tokens_per_second / full.tokens_per_second
 prompts = sum(one.prompt for one in trace) * cost.token / 1e12 / reports["paged"].seconds
-print(f"the lesson's load: {ours:.1f} times; {100 * prompts:.0f} % of the time with paging is arithmetic for prompts")
-print(f"the paper's load:  {paper:.1f} times, compared with reserving the maximum")
+print(f"the assistant's load: {ours:.1f} times; {100 * prompts:.0f} % of the time with paging is arithmetic for prompts")
+print(f"the paper's load:     {paper:.1f} times, compared with reserving the maximum")
 assert 1 < ours < 2 < paper < 4
 
 # %% [markdown] id="server"
@@ -485,7 +498,7 @@ print("Kwon et al., memory that held tokens:", *(f"{name} {100 * share:.1f} %;" 
 ### BEGIN SOLUTION
 my_words = """A request's length is unknown, so servers reserved the maximum, and 20 to 38 % of the memory held tokens.
 Fixed-size blocks are taken on demand through a block table, and only the last block is partly empty. So the batch is
-larger, for 2-4 times the throughput. Blocks are shared by copy-on-write, and preemption swaps or recomputes."""
+larger, in the paper for 2-4 times the requests a second. Blocks are shared by copy-on-write, and preemption swaps or recomputes."""
 ### END SOLUTION
 
 say_it("11", my_words)
@@ -526,7 +539,7 @@ say_it("11-outputs", outputs)
 page = take_home({
     "courier: paged over reserved, tokens a second": round(gain, 2),
     "courier: requests at once, reserved and paged": f"{runs['reserved'].peak} and {runs['paged'].peak}",
-    "8B, the lesson's load: paged over reserved": round(ours, 2),
+    "8B, the assistant's load: paged over reserved": round(ours, 2),
     "OPT-13B, the paper's load: paged over reserved": round(paper, 2),
 })
 page
@@ -537,7 +550,7 @@ close_lab("11")
 # %% [markdown] id="read-on"
 # ## Read on
 #
-# - vLLM's `vllm/v1/core`: `kv_cache_manager.py`, `block_pool.py` and the scheduler beside them. You know all of it by other names.
+# - vLLM's `vllm/v1/core`: `kv_cache_manager.py`, `block_pool.py` and the scheduler beside them. You know most of it, some by other names.
 # - [nano-vllm](https://github.com/GeeeekExplorer/nano-vllm): a whole engine in little code; read its block manager against yours.
 # - Yu et al., OSDI 2022, [Orca](https://www.usenix.org/conference/osdi22/presentation/yu): continuous batching. Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180): paging. Zheng et al., NeurIPS 2024, [arXiv 2312.07104](https://arxiv.org/abs/2312.07104): the radix tree.
 # - `kvlab serve` on a command line serves any supported model; `kvlab/serve/http` is the server that you used.

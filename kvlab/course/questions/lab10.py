@@ -39,7 +39,7 @@ RECALL: list[Recall] = [
                     "d": "The pool has too few blocks."},
            answer="b",
            why="What was found had no owner yet. So it was handed out, for the order, and overwritten while the table "
-               "already named it. Whoever finds a block must hold it before taking any other.",
+               "already named it. Whoever finds a block must own it before taking any other.",
            reasons={"a": "The tier was asked for the order and the thanks alone.",
                     "c": "Nobody but Ana is there.",
                     "d": "Four texts, four blocks: with the right order they fit."}),

@@ -46,14 +46,16 @@ SAY_IT: list[SayIt] = [
                   Point("only 20-38 % of the memory held tokens", ("20", "38 %", "a third", "most of it empty")),
                   Point("fixed-size blocks on demand, through a block table", ("block table", "on demand", "table")),
                   Point("waste only in each request's last block", ("last block",)),
-                  Point("so larger batches, and 2-4x the throughput", ("batch", "2-4", "throughput", "2 to 4")),
+                  Point("so larger batches, and in the paper 2-4x the throughput",
+                        ("batch", "2-4", "throughput", "2 to 4")),
                   Point("blocks are shared, copy-on-write; preemption swaps or recomputes",
                         ("copy-on-write", "preempt", "recomput", "shared"))),
           model="Nobody knows how long an answer will be, so servers reserved the maximum, and only 20-38 % of the KV "
                 "memory held tokens. Fixed-size blocks are taken on demand and found through a block table, as pages "
-                "are by an operating system; waste is left only in each request's last block. So larger batches fit, "
-                "and throughput was 2-4 times as high. Blocks can be shared and are copied on write. If none is free, "
-                "somebody is preempted, and swapped or recomputed.",
+                "are by an operating system; waste is left only in each request's last block. So larger batches fit: "
+                "the paper serves 2-4 times the requests at the same latency, and the gain is less where prompts are "
+                "long. Blocks can be shared and are copied on write. If none is free, somebody is preempted, and "
+                "swapped or recomputed.",
           seconds=_SHORT),
     SayIt("11-no-block", "What happens when a token needs a block, and none is free?",
           rubric=(Point("somebody is preempted", ("preempt",)),
@@ -74,9 +76,10 @@ SAY_IT: list[SayIt] = [
                   Point("each copy or swap of a block has to begin", ("copy", "copies", "swap")),
                   Point("16-32 balances both: half a block a request is next to nothing",
                         ("16", "balance", "half a block", "32"))),
-          model="The table would have an entry for every token, and the kernel would lose its long contiguous reads: "
-                "each key would be looked up by itself. Each copy and each swap would have to begin for one token. "
-                "Blocks of 16-32 tokens balance the two, since half a block for each request is next to nothing.",
+          model="The table would have an entry for every token, and the kernel would look each key up by itself, "
+                "without long contiguous reads. Each copy and each swap would have to begin for one token. "
+                "Blocks of 16-32 tokens balance the two, since half a block for each request is next to nothing. "
+                "(SGLang does take pages of one token, to share to the token, with kernels that read such pages.)",
           seconds=_SHORT),
     SayIt("11-outputs", "Does paging change what the model says?",
           rubric=(Point("no: only the place of keys and values changes", ("place", "where", "no,")),
@@ -88,6 +91,7 @@ SAY_IT: list[SayIt] = [
           model="No. Only the place of keys and values changes: attention reads the same numbers through the table. "
                 "Sharing does not either, as a block is found only if all the tokens before it are the same, and it "
                 "is copied before anybody writes; and whoever is preempted goes on with the same tokens. A test shows "
-                "it: greedy answers equal those of generate().",
+                "it: greedy answers equal those of generate(). (A kernel may add in another order, and so round "
+                "differently, as any two kernels may.)",
           seconds=_SHORT),
 ]
