@@ -11,7 +11,7 @@ RECALL: list[Recall] = [
                     "c": "In the blocks that were taken for tokens still to come."},
            answer="a",
            why="A block is taken when the last one is full, so at most 15 slots are empty, and blocks need not lie "
-               "side by side. In this lab the smallest piece is a page, and each request has many last pages.",
+               "side by side. In this lab the smallest piece may be a page of the GPU, and there are many last ones.",
            reasons={"b": "Any free block will do, so no hole is too small.",
                     "c": "A block is taken only when a token needs it."}),
     Recall("10-hash-goes", "Ana's request has ended, and nobody owns her blocks. When can they no longer be found?",

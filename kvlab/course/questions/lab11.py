@@ -53,9 +53,8 @@ SAY_IT: list[SayIt] = [
           model="Nobody knows how long an answer will be, so servers reserved the maximum, and only 20-38 % of the KV "
                 "memory held tokens. Fixed-size blocks are taken on demand and found through a block table, as pages "
                 "are by an operating system; waste is left only in each request's last block. So larger batches fit: "
-                "the paper serves 2-4 times the requests at the same latency, and the gain is less where prompts are "
-                "long. Blocks can be shared and are copied on write. If none is free, somebody is preempted, and "
-                "swapped or recomputed.",
+                "in the paper 2-4 times the requests a second, less where prompts are long. Blocks can be shared and "
+                "are copied on write. If none is free, somebody is preempted, and swapped or recomputed.",
           seconds=_SHORT),
     SayIt("11-no-block", "What happens when a token needs a block, and none is free?",
           rubric=(Point("somebody is preempted", ("preempt",)),
