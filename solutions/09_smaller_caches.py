@@ -133,7 +133,7 @@ for factor in (1, 500):  # keys so many times as large, values so many times as 
 #
 # A small error in every key may change an answer, or not. So measure: let courier read conversations it has never seen, and see how sure it is of each next token of the right answer. The **perplexity** is 1 if it always is, and 2 if it wavers between two tokens.
 #
-# First, in the engine's own paged pools: as they are, in bf16, and in FP8 with a scale for each layer, which `calibrate_on` finds from the largest keys and values of a few conversations.
+# First, in the engine's own paged pools: as they are, in fp32, and in FP8 with a scale for each layer, which `calibrate_on` finds from the largest keys and values of a few conversations.
 #
 # **Predict.** By how many per cent does perplexity rise with FP8?
 
