@@ -234,7 +234,7 @@ from types import SimpleNamespace
 from kvlab.memory import BLOCK_SIZE
 from kvlab.serve.counted import CountedStore
 from kvlab.serve.scheduler import Scheduler
-from kvlab.serve.simulate import Simulation
+from kvlab.serve.simulation import Simulation
 
 class Sharing(CountedStore):
     def admit(self, job, spare):  # takes blocks for what follows the instructions, and says how many tokens were found
