@@ -1,4 +1,7 @@
-"""`glossary("block table")`: what a term of the course means. The terms are in glossary.txt, one a line."""
+"""`glossary("block table")`: what a term of the course means, or an invariant such as "I3" says.
+
+Both are in glossary.txt, one a line; the invariants at its end.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,20 @@ class Term:
     lab: str
     text: str
 
+    @property
+    def number(self) -> int:
+        """3 for invariant I3; 0 for a word."""
+        name = self.names[0]
+        return int(name[1:]) if name[0] == "I" and name[1:].isdigit() else 0
+
 
 @cache
 def every() -> tuple[Term, ...]:
-    """Every term, in alphabetical order."""
+    """Every term, in alphabetical order, and then every invariant, by its number."""
     lines = _FILE.read_text(encoding="utf-8").splitlines()
     fields = [[part.strip() for part in line.split("|", 2)] for line in lines if line.strip()]
     found = [Term(tuple(name.strip() for name in names.split(",")), lab, text) for names, lab, text in fields]
-    return tuple(sorted(found, key=lambda term: term.names[0].lower()))
+    return tuple(sorted(found, key=lambda term: (term.number, term.names[0].lower())))
 
 
 def find(name: str) -> Term | None:
@@ -44,7 +53,8 @@ def _letters(name: str) -> str:
 
 
 def glossary(term: str | None = None) -> None:
-    """Prints what `term` means and which lab introduces it; without one, the terms there are, lab by lab."""
+    """Prints what `term` means and which lab introduces it, and all invariants for "invariants"; without a term, those
+    there are, lab by lab."""
     if term is None:
         for lab in sorted({one.lab for one in every()}):
             say(paragraph(", ".join(one.names[0] for one in every() if one.lab == lab), f"Lab {lab}: "))
@@ -54,15 +64,24 @@ def glossary(term: str | None = None) -> None:
         near = registry.suggestion(str(term), (name for one in every() for name in one.names))
         say(f"{clip(str(term), 40)} is not in the glossary.{near or ' glossary() lists what is.'}")
         return
-    say(paragraph(f"{found.names[0]}: {found.text} (Lab {found.lab})"))
+    for one in (found, *(_invariants() if found.names[0] == "invariant" else ())):
+        say(paragraph(f"{one.names[0]}: {one.text} (Lab {one.lab})"))
+
+
+def _invariants() -> list[Term]:
+    return [term for term in every() if term.number]
 
 
 def document() -> str:
-    """The glossary as Markdown."""
-    head = ["# Glossary", "", "The words of the course, and the lab that introduces each. In a notebook,",
-            '`glossary("block table")` says the same. Made by `kvlab guide --write` from `kvlab/course/glossary.txt`.',
-            ""]
-    return "\n".join(head + [_entry(term) for term in every()]) + "\n"
+    """The glossary as Markdown: the words, and then the invariants."""
+    head = ["# Glossary", "",
+            "The words of the course and, below, its invariants, each with the lab that introduces it. In a notebook,",
+            '`glossary("block table")` and `glossary("invariants")` say the same. Made by `kvlab guide --write` from',
+            "`kvlab/course/glossary.txt`.", ""]
+    words = [_entry(term) for term in every() if not term.number]
+    middle = ["", "## Invariants", "",
+              "They hold after every operation. Checks and error messages name them by their numbers.", ""]
+    return "\n".join([*head, *words, *middle, *map(_entry, _invariants())]) + "\n"
 
 
 def _entry(term: Term) -> str:

@@ -1,4 +1,4 @@
-"""The glossary knows the words of the labs and of the design, and says each briefly."""
+"""The glossary knows the words of the labs and of the design, and every invariant, and says each briefly."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ def test_every_term_that_a_lab_sets_in_bold_is_in_the_glossary(name: str) -> Non
 def test_the_words_of_the_field_are_in_the_glossary(term: str) -> None:
     found = find(term)
     assert found is not None and (found.lab in registry.TITLES)
+
+
+def test_every_invariant_is_listed_with_the_lab_that_names_it_first() -> None:
+    listed = {term.names[0]: term.lab for term in every() if term.number}
+    assert list(listed) == [f"I{number}" for number in range(1, 14)]
+    first: dict[str, str] = {}
+    for name in names():
+        for cell in cells(committed("labs", name), "markdown"):
+            for found in re.findall(r"\*\*(I\d+)\*\*", cell.source):
+                first.setdefault(found, name[:2])
+    assert first == listed
+
+
+def test_the_invariants_are_said_one_by_one_or_all_together(capsys: pytest.CaptureFixture[str]) -> None:
+    glossary("i3")
+    one = capsys.readouterr().out
+    assert one.startswith("I3: A sequence of `n` tokens has exactly") and one.endswith("(Lab 03)\n")
+    glossary("invariants")
+    said = capsys.readouterr().out
+    assert said.startswith("invariant: ") and one in said
+    assert re.findall(r"(?m)^I\d+", said) == [f"I{number}" for number in range(1, 14)]
 
 
 def test_a_term_takes_two_sentences_at_most_and_no_name_stands_twice() -> None:
