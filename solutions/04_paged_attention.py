@@ -100,12 +100,16 @@ print("slots still empty:", int(keys[:, :, 0, 0].isnan().sum()), "of", 8 * 4)
 # %% [markdown] id="attention-intro"
 # ## A step holds prompts and single tokens side by side
 #
-# Attention itself you know: `softmax(query · key * scale)` over all keys, times the values. What is new is the batch. In a server it is no rectangle. One conversation brings a whole prompt, the next only the token it wrote last. So the queries of all are laid
+# What attention does for one query takes three lines: each key gets a *score*, `query · key * scale`; `softmax` turns the scores into weights that are positive and
+# add up to 1, each being `exp(score)` over the sum of all of these; and the output is the sum of the values, each times its weight. (`scale` is `head_dim ** -0.5`, so that long vectors do not
+# have large scores for their length alone.)
+#
+# What is new here is the batch. In a server it is no rectangle: one conversation brings a whole prompt, the next only the token it wrote last. So the queries of all are laid
 # **back to back** in one tensor, without padding, and `query_start` says where each begins:
 #
 # `query_start = [0, 3, 4]`: three queries of the first, one of the second.
 #
-# The queries of a conversation are its *last* tokens. With a context of 10 tokens and 3 queries, they stand at positions 7, 8 and 9, and each sees itself and everything before it. That is the causal mask with an
+# The queries of a conversation are its *last* tokens. Say it has 10 tokens by now, its **context length**, and 3 of them are queries: they stand at positions 7, 8 and 9, and each sees itself and everything before it. That is the causal mask with an
 # **offset**:
 
 # %% id="mask-offset"
@@ -160,7 +164,7 @@ def paged_attention(query, key_pool, value_pool, block_tables, query_start, cont
 # food-delivery app, loaded from disk by Hugging Face's code, of which we change nothing. It is tiny, and not always right: here we compare tokens, not truth. First we let `generate()` answer on its usual, contiguous cache.
 # Then the same model reads through your attention, from a pool whose blocks are handed out in shuffled order.
 #
-# **Predict.** Of all tokens in the answers, how many per cent change?
+# **Predict.** What share of the tokens in the answers changes, in per cent?
 
 # %% id="predict-changed-cell"
 ### BEGIN SOLUTION
@@ -220,17 +224,20 @@ reveal("04-changed", 100 * changed / total)
 
 # %% [markdown] id="plug-in-after"
 # Only the *place* of keys and values is different, and attention does not ask where a key was. All three conversations took each step together,
-# so the steps are as many as the longest answer has tokens. (**I12**: paging never changes the tokens. In fp32 that holds to the last one; in bf16 sums in another order round differently.)
+# so the steps are as many as the longest answer has tokens. That is **I12**: paging never changes the tokens.
+#
+# An expert will ask for one word more. Whoever adds numbers in another order rounds differently, with paging as without. In fp32, numbers of 32 bits, the difference is so small that no
+# token here tipped over. In bf16, 16 bits with far fewer digits, two words that are nearly equally likely can change places.
 #
 # ## Attention can forget each block after reading it
 #
 # Your attention gathers a conversation into one tensor first: every key is read, written to a copy, and read again. A kernel reads each block once, where it lies. But a softmax
 # needs the sum over *all* scores before it can weigh the first value. How can it start?
 #
-# Keep three things while walking over the blocks: the largest score so far, the sum of `exp(score - largest)`, and the sum of the values, each times its `exp(score - largest)`. When a block brings a
+# Softmax gives the same weights if a number is taken off all scores. Take off the largest, and no `exp` grows too large for a float. So keep three things while walking over the blocks: the largest score so far, the sum of `exp(score - largest)`, and the sum of the values, each times its `exp(score - largest)`. When a block brings a
 # larger score, both sums are too big: multiply them by `exp(old largest - new largest)` and go on. At the end divide the second by the first. This is the **online softmax**.
 #
-# Return also the log of the whole sum of `exp(score)`, which is `largest + log(sum)`. With it, lab 05 joins parts of a conversation that were attended apart.
+# Return also the log of the whole sum of `exp(score)`, its **log-sum-exp**, which is `largest + log(sum)`. With it, lab 05 joins parts of a conversation that were attended apart.
 #
 # ★★★ · core · 20 min
 
@@ -269,7 +276,7 @@ def attend_blockwise(query, key_pool, value_pool, table, length, scale=None):
 #
 # How much does one decode step gather? For each conversation its whole context, in every layer. Take the assistant of lab 01: 15 GiB of weights, and 128 KiB for each token.
 #
-# **Predict.** 64 conversations decode together. From how many tokens of context each does a step read more cache than weights?
+# **Predict.** 64 conversations decode together. From which context length on does a step read more cache than weights?
 
 # %% id="predict-crossing"
 ### BEGIN SOLUTION
@@ -289,7 +296,7 @@ gathered_bytes(LLAMA_3_8B.bytes_per_token, WEIGHT_BYTES, batches=(1, 16, 64))
 # %% [markdown] id="hunt"
 # ## Bug hunt: the customer in the first block
 #
-# A colleague knows that slot -1 must not reach the last block, and made it short. The test of the last slot passes. On Saturday, one customer in hundreds gets nonsense, and always the one whose first token lies in slot 0.
+# A colleague knows that slot -1 must not reach the last slot, and found a short way. The test of the last slot passes. On Saturday, one customer in hundreds gets nonsense, and always the one whose first token lies in slot 0.
 
 # %% id="hunt-code"
 def short_write(pool, rows, slots):

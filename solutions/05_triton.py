@@ -46,7 +46,8 @@ recall("05-shrink", shrink)
 # A GPU starts the same small program many times at once. No one tells a program what its share is: it has only its number, and pointers to memory. Say 10 numbers are to be copied, by programs that
 # move 4 each. Program `p` takes places `4 * p` to `4 * p + 3`, as one *tile*. There must be 3 programs, and the last finds only 2 numbers left.
 #
-# A pointer knows no length. What keeps the last program from writing over somebody else's memory is the **mask**:
+# A tensor arrives as a pointer to its first number, and `source + 5` points to the sixth. `tl.constexpr` marks what must be known when the kernel is compiled, as the size of a tile must. And
+# a pointer knows no length. What keeps the last program from writing over somebody else's memory is the **mask**:
 
 # %% id="puzzle-copy-code"
 @triton.jit
@@ -139,7 +140,7 @@ def write_kv_kernel(key, value, key_pool, value_pool, slots, width, TILE: tl.con
 #
 # What you need besides: `tl.zeros([N], tl.float32)`, `tl.where(mask, a, b)`, `tl.maximum`, `tl.exp`, `float("-inf")`. Join masks with `&`, in brackets: `(a < n) & (b >= 0)`. A variable that a loop changes must keep its shape and type.
 #
-# In the last page only some slots are the sequence's. Whatever lies in the others, and be it NaN, must not change the output (**I6**): neither as a key nor as a value.
+# In the last page only some slots are the sequence's. Whatever lies in the others, even NaN, must not change the output (**I6**), neither as a key nor as a value.
 #
 # ★★★ · core · 25 min
 
@@ -205,10 +206,10 @@ print(f"{work.loaded['key_pool']:,} numbers read from key_pool, {cached:,} lie t
 reveal("05-reads", work.loaded["key_pool"] / cached)
 
 # %% [markdown] id="grouped-intro"
-# Caches soften that, but the cure is simple: one program for each **KV head**. The query heads that share it become the *rows* of a matrix, and scores are one product, `tl.dot(q, tl.trans(k))`, for which a GPU has units of its own. Their tiles have at least 16 rows:
+# A GPU's own small memory softens that, since what was just read is still near. But the cure is simple: one program for each **KV head**. The query heads that share it become the *rows* of a matrix, and scores are one product, `tl.dot(q, tl.trans(k))`, for which a GPU has units of its own. Their tiles have at least 16 rows:
 # `GROUP_TILE` is the group, rounded up. Rows beyond the group are nobody's: mask them.
 #
-# Everything that was one number a program becomes one a row. `tl.full([N], x, tl.float32)` makes a tile. Both sides of `tl.dot` must have one type: `weights.to(v.dtype)`.
+# Everything that was one number for a program becomes one for each row. `tl.full([N], x, tl.float32)` makes a tile. Both sides of `tl.dot` must have one type: `weights.to(v.dtype)`.
 #
 # ★★★ · core · 20 min
 
@@ -255,9 +256,9 @@ def grouped_decode_kernel(
 # %% [markdown] id="split-intro"
 # ## One conversation, and a whole GPU
 #
-# An H200 has 132 processors (SMs). Say one conversation with 8 KV heads decodes, a program for each, and a program takes one SM.
+# An H200 has 132 processors (SMs). Say one conversation decodes, with 8 KV heads and so 8 programs, each on an SM of its own.
 #
-# **Predict.** How many per cent of the SMs have nothing to do?
+# **Predict.** What share of the SMs has nothing to do, in per cent?
 
 # %% id="predict-idle"
 ### BEGIN SOLUTION
@@ -289,7 +290,7 @@ def split_kv(num_tokens: int, num_splits: int, block_size: int) -> list[tuple[in
 
 
 # %% [markdown] id="merge-task"
-# Each part gives its output, a mean of its own values, and the log of its sum of `exp(score)`: lab 04's second result. A part's share of the whole is its sum over the sum of all. Scores may be large, so stay with logs as long as you can. A part may be empty: its log is -inf, and its output may be anything.
+# Each part gives its output, a mean of its own values, and its log-sum-exp, lab 04's second result. A part's share of the whole is its sum over the sum of all. Scores may be large, so stay with logs as long as you can. A part may be empty: its log is -inf, and its output may be anything.
 #
 # ★★☆ · core · 15 min
 
@@ -319,7 +320,7 @@ merged = merge_partials(*(torch.stack(found) for found in zip(*attended)))
 print(parts, "merged as if attended at once:", torch.allclose(merged[0], whole[0], atol=1e-5))
 
 # %% [markdown] id="copy-intro"
-# One more kernel for lab 06, where conversations share blocks and copy one before they write into it. A block is too long for one tile, so the grid has a second axis.
+# One more kernel. In lab 06 conversations share blocks, and the plan of a step names, in pairs of numbers, the blocks to be copied first. This is how a GPU carries such a plan out. A block is too long for one tile, so the grid has a second axis.
 #
 # ★★☆ · extra · 10 min
 
@@ -365,7 +366,7 @@ reveal("05-microseconds", tokens * layer / PEAK_RATE * 1e6)
 print(f"on an A100, at {BANDWIDTH / 1e12} TB a second: {tokens * layer / BANDWIDTH * 1e6:.1f} microseconds")
 
 # %% [markdown] id="roofline-intro"
-# Nothing reaches the specification. One curve is what to expect of an H200: a start, then bytes over what a plain copy moves. It fits what FlashAttention-3 published. The other is what the course's own fast kernel (`kernels/paged_decode.py`) is held to. Points are stored measurements of it.
+# Nothing reaches the specification. The curve *predicted* is a start, and then bytes at the rate of a plain copy: it follows published timings of paged decoding with FlashAttention-3 on an H200. *Wanted at least* is the aim for the course's own fast kernel, `kernels/paged_decode.py`. Where measurements of it are stored, they are drawn as points; the figure says whether there are any.
 
 # %% id="figure-roofline"
 from kvlab.bench import few, measure, stored, why_not
@@ -396,12 +397,12 @@ blocks = -(-1000 // 16)
 print(f"known lengths of 1,000 tokens: contiguous wastes 0 slots, blocks {blocks * 16 - 1000} of {blocks * 16}")
 
 # %% [markdown] id="loses-after"
-# The table's bytes never matter; its *wait* does, when there is nothing to hide it behind. 16 tokens are read in 0.015 microseconds. All the rest of the step is starting and waiting, and paging adds a wait. And where all lengths are known and equal, as when a company scores
+# The table's bytes never matter; its *wait* does, when there is nothing to hide it behind. 16 tokens are read in 0.015 microseconds. The rest of the step is starting and waiting, and the table adds a wait: about one trip to memory, which no cell here has timed. And where all lengths are known and equal, as when a company scores
 # 1,000-token documents, contiguous memory wastes nothing: paging costs lookups and half a block, and solves a problem that is not there.
 #
 # ## The model speaks through your kernels
 #
-# `Engine` takes kernels of these two signatures; prompts stay with the finished part. If your kernels passed, the next cell runs *them*, in some seconds, and says which ran.
+# `Engine` takes kernels of these two signatures; prompts stay with the finished part. If your kernels passed, it runs *them* below, in some seconds, and says which ran.
 
 # %% id="engine-kernels"
 from kvlab.compute import Kernels

@@ -6,9 +6,9 @@
 # %% [markdown] id="able"
 # ## What you will be able to do
 #
-# - let many answers share the memory of their common prompt, and copy a block only when two of them part in it;
+# - let many answers share their prompt's memory, and copy a block only when two of them part in it;
 # - write that copy as a plan, which the GPU carries out later;
-# - say what sharing saves, by the paper's own definition, and measure it beside the paper's figures;
+# - say what sharing saves, by the paper's definition, and measure it beside its figures;
 # - run beam search on shared blocks, with the same words as Hugging Face;
 # - find a double free that reference counts do not refuse.
 
@@ -21,7 +21,7 @@ open_lab("06")
 # %% [markdown] id="recall"
 # ## Recall
 #
-# From labs 03 to 05, without looking. Run the cell to see the questions, then put a letter in quotes in place of each `...`.
+# From labs 03 to 05, without looking. Run the cell, then put a letter in quotes in place of each `...`.
 
 # %% id="recall-questions"
 ### BEGIN SOLUTION
@@ -47,7 +47,7 @@ print(f"{10 * blocks_needed(1000 + 200, BLOCK_SIZE)} blocks of {BLOCK_SIZE} toke
 # ## A second table can name the same blocks
 #
 # Attention follows a table to its blocks and does not ask who wrote them. So a second draft can read the prompt from where it lies: it needs a **table** of its own, and no block. Only the pool must know: when the first draft
-# ends, its blocks are not free as long as another table names them. This is what the reference counts of lab 03 are for.
+# ends, its blocks are not free as long as another table names them. Lab 03's reference counts are for this.
 #
 # To make such a second table is to **fork** the sequence. Nothing is copied, so it also works when no block is free. If the pool refuses, let its exception pass, with all counts as they were (**I13**).
 #
@@ -76,7 +76,7 @@ print(f"ten tables, {len(prompt)} blocks, {pool.ref_count(prompt[0])} owners for
 #
 # 1,000 tokens fill 62 blocks and 8 slots of one more. Now every draft wants to write its first token, and each into slot 8 of that same block. The second would overwrite the first, and everybody would read the last.
 #
-# Invariant **I5** forbids it: nobody writes a block whose count is above 1. Copying that block for each draft at the fork would be safe, and too early: many forks end before they write. So the copy is made when it is needed, by whoever writes: **copy-on-write**. Operating systems do the same with
+# Invariant **I5** forbids it: nobody writes a block whose count is above 1. Copying that block for each draft at the fork would be safe, and too early: a fork would need free blocks, and a draft that is cancelled before it writes needs no copy at all. So whoever writes makes the copy, and only then: **copy-on-write**. Operating systems do the same with
 # the pages of a forked process.
 
 # %% id="last-block"
@@ -94,7 +94,7 @@ my_copies = 9
 predict("06-copies", my_copies, unit="copies")
 
 # %% [markdown] id="cow-task"
-# Make room for one token after the `num_tokens` that a table holds. As always in this course the memory side only *plans*, and moves no keys or values itself: return the token's slot, and the copy that must be made before it is written, as `(old block, new block)`, or `None`. There are three cases:
+# Make room for one token after the `num_tokens` that a table holds. As in lab 03 you work with numbers only: you *plan*, and somebody else moves keys and values. Return the token's slot, and the copy that must be made before the token is written, as `(old block, new block)`, or `None`. There are three cases:
 #
 # - the last block is full (or there is none): take a new one;
 # - it has room, and others own it too: a new block takes its place in the table, and the old one loses an owner;
@@ -128,7 +128,7 @@ for slot, copy in (plans[0], plans[8], plans[9]):
 reveal("06-copies", sum(copy is not None for _, copy in plans), exact="the last owner needs no copy")
 
 # %% [markdown] id="first-tokens-after"
-# The last draft is the old block's only owner by then, and writes in place. (When a GPU makes all copies of a step at once, it reads every source before it writes a target: a block may be both, as `62` would be in `(62, 63)` and `(70, 62)`.)
+# The last draft is the old block's only owner by then, and writes in place. (In a step's plan a block may be source and target, as `62` would be in `(62, 63)` and `(70, 62)`. Then all sources must be read before any target is written. The course's engine does that; lab 05's kernel does not, and asks that no block be named twice.)
 
 # %% [markdown] id="predict-blocks"
 # **Predict.** Now each draft writes the rest of its 200 tokens. Without sharing that took 750 blocks. How many are in use at the end?
@@ -215,9 +215,9 @@ share_explorer("beams", fork=fork, append_with_cow=append_with_cow, beam_step=be
 # %% [markdown] id="measure"
 # ## Measure: the paper's savings
 #
-# Kwon et al. let OPT-13B answer with 2, 4 and 6 samples, then as many beams, and counted. We replay requests with the mean lengths of their two data sets, Alpaca (short) and ShareGPT (long).
+# Kwon et al. let OPT-13B answer with 2, 4 and 6 samples, then as many beams, and counted. We replay 60 requests each, drawn from lengths with the means of their two data sets, Alpaca (short) and ShareGPT (long).
 #
-# **Predict.** Four beams, ShareGPT-like lengths: how many per cent of the blocks are saved?
+# **Predict.** Four beams, ShareGPT-like lengths: what share of the blocks is saved, in per cent?
 
 # %% id="predict-beams"
 ### BEGIN SOLUTION
@@ -241,10 +241,7 @@ for name, trace in traces.items():
 reveal("06-beams", round(saved["ShareGPT", "beams"][1], 1))
 
 # %% [markdown] id="savings-after"
-# The paper's order: long prompts save more than short ones, beams more than samples. The numbers are near, and not equal. With six answers:
-#
-# - short prompts: our samples save more than the paper's (13.0 against 9.8 %), our beams less (45.5 against 55.2 %);
-# - long prompts: our beams save more (74.2 against 66.3 %).
+# The paper's order: long prompts save more than short ones, beams more than samples. The numbers are near, and not equal: with six answers to short prompts our samples save more than the paper's (13.0 against 9.8 %) and our beams less (45.5 against 55.2 %); to long ones our beams save more (74.2 against 66.3 %).
 #
 # For samples only the spread of the lengths is our choice. For beams somebody must also say who continues whom, and the paper's searches were not published. Ours are drawn: a beam continues itself in 95 % of its steps, else any of them. We *chose* that number to come near the paper. How much hangs on it, with four beams?
 
@@ -254,7 +251,7 @@ for loyalty in (0, 0.8, 0.95, 1):
     print(f"continues itself in {loyalty:4.0%}: {replay_beams(traces['ShareGPT'], 4, loyalty).saved:.1%} saved")
 
 # %% [markdown] id="loyalty-after"
-# Little hangs on it, as long as beams die now and then: soon all of them continue the same one, and share its long past. Only if none ever dies are they samples, and save 28.7 % as those do. How it is in a real search depends on the model, so let us ask one.
+# Little hangs on it, as long as beams die now and then: soon all of them continue the same one, and share its long past. Only if none ever dies are they samples, and save 28.7 % as those do. What a real search does depends on the model: let us ask one.
 #
 # ## courier: four answers, and the prompt runs once
 
@@ -296,7 +293,7 @@ print(tokenizer.decode(best, skip_special_tokens=True))
 print("the same tokens as Hugging Face:", best == theirs[0, len(asked) :].tolist())
 
 # %% [markdown] id="courier-saved-intro"
-# The search has kept its parents. Replay it on your functions, and count the blocks after each step:
+# The search has kept its parents. We replay it on your functions, and count the blocks:
 
 # %% id="courier-saved"
 pool, used, unshared = BlockPool(200), 0, 0
@@ -312,8 +309,8 @@ print(f"{used / unshared:.1%} of the blocks, {1 - used / unshared:.1%} saved")
 # %% [markdown] id="extra"
 # ## Extra: the same four answers again
 #
-# A customer complains about an odd answer, and you want to see it again. So a request may bring a **seed**. But it has four samples: they must differ from each other, and each must come out the same again, whichever of the others has ended by then. Make a generator for each: an object with a method `random()`, such
-# as `random.Random(...)`. Sample `i` may depend on the seed and on `i` alone, and two requests with other seeds must have nothing in common.
+# A customer complains about an odd answer, and you want to see it again. So a request may bring a **seed**. But it has four samples: they must differ, and each must come out the same again, whichever others have ended by then. Make a generator for each: an object with a method `random()`, such
+# as `random.Random(...)`. Sample `i` may depend on the seed and on `i` alone, and requests with different seeds must have nothing in common.
 #
 # ★★☆ · extra · 10 min
 
@@ -339,7 +336,7 @@ for name, samples in (("seed 6 again", again), ("seed 8", other)):
 # %% [markdown] id="hunt"
 # ## Bug hunt: nothing was refused, and Dora reads somebody's draft
 #
-# Your pool of lab 03 refuses to release a block that is free. A server with that pool ran three drafts of one answer, and then came Dora. These are its books: after each event the counts, and the tables of those who are there. No call was refused.
+# Your pool of lab 03 refuses to release a block that is free. A server with that pool ran three drafts of one answer, and then came Dora. Here are its books: after each event the counts, and the tables of those who are there.
 
 # %% id="hunt-code"
 def books(events):
@@ -358,6 +355,8 @@ def books(events):
 
 
 # %% id="hunt-events"
+from kvlab.course.hunts import judge_event
+
 events = ["one asks", "two forks", "three forks", "two ends", "two is cancelled", "one ends", "dora asks"]
 for event, there, counts in books(events):
     print(f"{event:17} counts {counts}  {there}")
@@ -376,15 +375,8 @@ def first_broken(events):
     ### END SOLUTION
 
 
-found = first_broken(events)
 right = [sum(counts) == sum(map(len, there.values())) for _, there, counts in books(events)]
-place = events.index(found) if found in events else None
-if place is None:
-    print("not yet: nothing returned" if found is None else f"not yet: {found!r} is no event")
-elif right[place]:
-    print("not yet: the books are right after this event; look at a later one")
-else:
-    print("yes: the books were right until here" if all(right[:place]) else "not the first: look at an earlier event")
+judge_event(first_broken(events), events, right)
 
 # %% id="hunt-question"
 ### BEGIN SOLUTION
@@ -435,5 +427,6 @@ close_lab("06")
 # ## Read on
 #
 # - Section 4.4 of Kwon et al., SOSP 2023, [arXiv 2309.06180](https://arxiv.org/abs/2309.06180), for the mechanism, and section 6.3 for the savings.
+# - Today's vLLM gets there by lab 07's way: `n` samples are [`n` requests](https://docs.vllm.ai/en/latest/api/vllm/v1/engine/parallel_sampling/), and its [prefix cache](https://docs.vllm.ai/en/latest/design/prefix_caching/) lets them share full blocks. Each computes the half-filled one for itself, so none is copied.
 # - Copy-on-write in operating systems: Arpaci-Dusseau, *Operating Systems: Three Easy Pieces*, chapter 23.
 # - Next comes [lab 07](07_sharing_prefixes.ipynb), in which strangers share: two customers whose prompts happen to begin alike.

@@ -20,7 +20,7 @@ RECALL: list[Recall] = [
            why="Attention follows the table to the block and reads what lies there. Who wrote it does not matter; that "
                "the tokens are the same does."),
     Recall("06-merge",
-           "Two programs attend the two halves of one long conversation. What must each hand over beside its output, "
+           "Two programs attend the two halves of one long conversation. What must each hand over besides its output, "
            "so that the halves can be merged?",
            choices={"a": "The number of tokens in its half.",
                     "b": "Its keys, so that the other can attend them too.",
@@ -35,7 +35,7 @@ RECALL: list[Recall] = [
                     "d": "The copy was not yet made, so no block was really shared."},
            answer="c",
            why="Its count was 2, for drafts one and three, and fell to 1. The pool counts owners and does not know "
-               "their names, so a hold was gone that belonged to somebody else.",
+               "their names, so it struck off an owner who was still there.",
            reasons={"a": "The pool never sees a table: it is given block numbers.",
                     "b": "After three tables the count was 3, as it should be.",
                     "d": "Nobody wrote, so no copy was due; owners are counted from the fork on."}),

@@ -29,11 +29,11 @@ RECALL: list[Recall] = [
            answer="a",
            why="Releasing only changes the books: the number goes back to the free list. The bytes stay until a next "
                "owner writes over them, and this lab makes use of the time between."),
-    Recall("07-bug-hunt", "Why did Dora read Carl's address?",
+    Recall("07-bug-hunt", "Why did Dora read Carl's complaint?",
            choices={"a": "Ana's block kept its hash when she ended.",
                     "b": "Carl was given a block, and the old text's entry still led to it.",
                     "c": "Two texts had the same hash.",
-                    "d": "Dora took a hold on a block that was free."},
+                    "d": "Dora became an owner of a block that was free."},
            answer="b",
            why="An entry says what lies in a block. It stays true while the block is idle, and turns false when "
                "somebody else is about to write there. That is the moment to drop it.",
