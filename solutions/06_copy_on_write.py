@@ -355,8 +355,6 @@ def books(events):
 
 
 # %% id="hunt-events"
-from kvlab.course.hunts import judge_event
-
 events = ["one asks", "two forks", "three forks", "two ends", "two is cancelled", "one ends", "dora asks"]
 for event, there, counts in books(events):
     print(f"{event:17} counts {counts}  {there}")
@@ -365,6 +363,9 @@ for event, there, counts in books(events):
 # At the end, Dora and draft three have the same blocks. Find the *first* event after which a count is not the number of tables that name the block. (**I2** forbids it.)
 
 # %% id="hunt-solve"
+from kvlab.course.hunts import judge_event
+
+
 def first_broken(events):
     """The first event after which some block's count is not the number of tables that name it."""
     ### BEGIN SOLUTION

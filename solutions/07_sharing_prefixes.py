@@ -451,9 +451,6 @@ class Cache:
 
 
 # %% id="hunt-events"
-from kvlab.course.hunts import judge_event
-
-
 def books(events):
     """After each event: (event, where the entries lead, what the blocks hold)."""
     cache, block = Cache(2), {}
@@ -474,6 +471,9 @@ for event, leads, holds in books(events):
 # Dora finds her greeting in block 0. Find the *first* event after which an entry leads to a block that holds another text. (**I9** forbids it.)
 
 # %% id="hunt-solve"
+from kvlab.course.hunts import judge_event
+
+
 def first_broken(events):
     """The first event after which some entry leads to a block with another text."""
     ### BEGIN SOLUTION

@@ -51,11 +51,10 @@ SAY_IT: list[SayIt] = [
                         ("length", "beyond", "behind", "stops")),
                   Point("a kernel does it block by block, with a running largest score and sum",
                         ("online", "block by block", "running", "largest"))),
-          model="No, the outputs are the same: attention reads the same keys and values in the same order, and only the "
-                "place where they lie has changed. (A kernel that adds up in another order rounds differently, with "
-                "paging as without.) Each new token's key and value are written to the slot that the block table "
-                "gives. Attention then reads the conversation through the table and stops at the context length, "
-                "because behind it lies somebody else's past. It need not gather anything first: with the largest score so far and a running sum it "
-                "goes block by block, and forgets each after reading it.",
+          model="No, the outputs are the same: only the place of keys and values has changed. (Sums in another order "
+                "round differently, with paging as without.) Each new token's key and value are written to the slot "
+                "that the block table gives. Attention reads the conversation through the table, in order, and stops "
+                "at the context length, because behind it lies somebody else's past. It need not gather anything "
+                "first: with the largest score so far and a running sum it goes block by block.",
           seconds=30),
 ]

@@ -10,7 +10,7 @@ RECALL: list[Recall] = [
                     "b": "It takes one from the count, and the block stays in use.",
                     "c": "It refuses, because somebody else still needs the block."},
            answer="b",
-           why="An owner leaves, and the count falls from 2 to 1. Only at 0 is a block free; and refused is a release "
+           why="An owner leaves, and the count falls from 2 to 1. Only at 0 is a block free, and a release is refused "
                "only where there is no owner left."),
     Recall("06-same-block", "Two block tables both begin with block 7. What does the second conversation read there?",
            choices={"a": "The same keys and values as the first.",
