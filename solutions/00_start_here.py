@@ -22,7 +22,7 @@ open_lab("00")
 # 80 GB. On Friday evening the assistant takes 64 conversations at once. The next customer has to wait.
 # The dashboard says that the memory is full. Is it?
 #
-# We replay 200 of the assistant's conversations and ask two questions of each way to hand out the memory:
+# We replay 200 simulated conversations of the assistant and ask two questions of each way to hand out the memory:
 # how much of it holds something the model needs, and how many conversations fit at the same time?
 
 # %% id="story-table"
@@ -47,7 +47,9 @@ for row in published_table(trace, KV_TOKENS):
 #
 # The third row cuts the same memory into small blocks and hands one out only when the last is full. A small table
 # per conversation remembers which blocks are its own. Nothing about the model changes, and 6.4 times as many
-# conversations fit. That idea is called **paged attention**, and in this course you build all of it: the blocks, the tables, the
+# conversations fit. (The fourth row has larger blocks and does worse. Lab 03 asks why.)
+#
+# That idea is called **paged attention**, and in this course you build all of it: the blocks, the tables, the
 # attention that reads through them, sharing, scheduling, and in the last lab a server that runs on your own parts.
 
 # %% id="story-ratio"
@@ -73,7 +75,7 @@ def round_up_to_block(num_tokens, block_size):
 
 
 # %% [markdown] id="verdicts"
-# Three things can stand there:
+# One of three verdicts stands below an exercise:
 #
 # - **○ not attempted.** You have not written anything yet. The lab goes on with the finished part from `kvlab`.
 # - **✗ and a sentence.** A case that went wrong, what your code seems to do, and what to try next. Until it passes, the lab goes on with the finished part here too.

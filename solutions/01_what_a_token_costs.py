@@ -65,6 +65,8 @@ print(f"computed anew: {anew:,} tokens through the model; kept: {kept}; {anew / 
 # | numbers in one head's vector | 128 |
 # | bytes per number (bf16) | 2 |
 #
+# (*bf16* is a number of two bytes. It reaches as far as the usual *fp32*, which has four, and keeps fewer digits.)
+#
 # Each layer keeps a key *and* a value, one vector for each **KV head**. Queries are used once and thrown away. In the first
 # transformers every query head had a key and a value of its own (*multi-head attention*, MHA). Here four query heads share one pair: *grouped-query
 # attention*, GQA. With a single pair for all heads it is called *multi-query attention*, MQA. One formula serves all three.
@@ -98,8 +100,8 @@ for name, shape in models.items():
 #
 # ## So a GPU holds half a million tokens
 #
-# The GPU is sold with 80 GB and reports 80 GiB. The weights take 15 GiB, the running computation 1. What remains for the cache is 64 GiB: we keep that number for
-# the whole course.
+# The GPU is sold with 80 GB and reports 80 GiB. The weights take 15 GiB, the running computation 1. What remains for the cache is 64 GiB, a round number that we keep for
+# the whole course. (A cautious server keeps more back: vLLM plans with nine tenths of a card, more or less, unless it is told otherwise.)
 #
 # **Predict.** Lab 00 told you how many tokens of the assistant that is. How many tokens of OPT-13B would fit in the same 64 GiB?
 
@@ -125,7 +127,7 @@ def tokens_that_fit(memory_bytes, bytes_per_token):
 
 
 # %% id="fit-use"
-from kvlab.memory import CONTEXT, KV_BYTES, LLAMA_3_8B, WEIGHT_BYTES
+from kvlab.memory import CONTEXT, KV_BYTES, LLAMA_3_8B, WEIGHT_BYTES, lesson_trace
 
 GIB = 2**30
 token = bytes_per_token(32, 8, 128)
@@ -135,14 +137,14 @@ left = 80 * GIB - WEIGHT_BYTES - KV_BYTES
 print(f"80 GiB: {WEIGHT_BYTES / GIB:.0f} for the weights, {KV_BYTES / GIB:.0f} for the cache, {left / GIB:.0f} to compute in")
 print(f"{KV_BYTES / GIB:.0f} GiB of cache hold {tokens:,} tokens")
 print(f"one conversation of {CONTEXT:,} tokens: {CONTEXT * token / GIB:.0f} GiB, so {tokens // CONTEXT} of them fit")
+print(f"the longest of the 200 conversations has {max(r.total for r in lesson_trace()):,} tokens")
 reveal("01-tokens", tokens_that_fit(KV_BYTES, bytes_per_token(40, 40, 128)))
 
 # %% [markdown] id="fit-after"
-# There are the 64 conversations of lab 00: the server reserved 8,192 tokens for each. Few are that long. The left panel shows the answers of the 200 simulated
+# There are the 64 conversations of lab 00: the server reserved 8,192 tokens for each. None of the 200 is even half as long. The left panel shows the answers of the 200 simulated
 # conversations, the right one those of **courier**, a small support model that comes with the course and answers real questions in lab 04. Nobody chose its lengths.
 
 # %% id="figure-lengths"
-from kvlab.memory import lesson_trace
 from kvlab.models import courier_trace
 from kvlab.view import answer_histograms
 
@@ -171,7 +173,7 @@ def decode_step_seconds(weight_bytes, kv_bytes, bandwidth):
 
 
 # %% [markdown] id="predict-speedup"
-# **Predict.** An A100 reads about 2 TB per second. One conversation alone gets 123 tokens per second from it. How many tokens per second do 64 conversations
+# **Predict.** An A100 reads about 2 TB per second (from lab 08 on we take its data sheet's number, a little more). One conversation alone gets 123 tokens per second from it. How many tokens per second do 64 conversations
 # get *together*, each 1,267 tokens long (the mean of the 200 in lab 00)?
 
 # %% id="predict-speedup-cell"
@@ -248,7 +250,7 @@ reveal("01-halves", sum(price * 2 == token for price in ideas.values()))
 # %% [markdown] id="extra"
 # ## Extra: two ways to build a cheaper token
 #
-# **Latents.** DeepSeek's models do not keep keys and values at all. Each layer keeps one short vector, the *latent*, from which both are computed
+# **Latents.** DeepSeek's models, from V2 on, do not keep keys and values at all. Each layer keeps one short vector, the *latent*, from which both are computed
 # when they are needed, and one small key that carries the position (*multi-head latent attention*, MLA). DeepSeek-V3 has 61 layers, a latent of 512
 # numbers and a position key of 64.
 #
@@ -264,7 +266,7 @@ def latent_bytes_per_token(layers, latent_dim, rope_dim, bytes_per_number=2):
 
 
 # %% [markdown] id="windows"
-# **Windows.** In some layers of Gemma models, and in all of Mistral's first, a token looks back only a fixed number of tokens, say 1,024. Such a layer may drop
+# **Windows.** In some layers of Gemma 2 and 3, and in all of Mistral's first model, a token looks back only a fixed number of tokens, say 1,024. Such a layer may drop
 # what lies further back. The price now depends on the length, so we count *token-layers*: one token kept in one layer is 1.
 #
 # ★★☆ · extra · 8 min

@@ -9,7 +9,7 @@
 # - write the four ways in which servers before paging reserved memory;
 # - split a reservation into what is used, what will be, and what never is;
 # - build a memory allocator, break it, and measure how;
-# - explain the paper's finding that only 20 to 38 % of the cache memory held anything.
+# - explain the paper's finding that only 20 to 38 % of the cache memory held tokens.
 
 # %% id="setup" tags=["nbval-ignore-output"]
 from kvlab.course import *
@@ -37,8 +37,8 @@ recall("02-smaller", smaller)
 # ## The server must promise memory before it knows how long the answer gets
 #
 # The attention code of the first LLM servers took the keys of a conversation as one tensor, and a tensor lies in one piece. It cannot grow where
-# something else begins. So the server sets aside one piece for each conversation, when it starts, as long as it may ever become. What comes in? The course
-# measures everything on the same 200 conversations of the assistant, whose answers lab 01 drew. In numbers:
+# something else begins. So the server sets aside one piece for each conversation, when it starts, as long as it may ever become. What comes in? Labs 00
+# to 03 measure on the same 200 conversations of the assistant, whose answers you saw in lab 01, and say so where they take others. In numbers:
 
 # %% id="lengths"
 from statistics import median
@@ -65,14 +65,14 @@ for name, requests in (("simulated", trace), ("courier", courier_trace())):
 # | `"oracle"` | exactly prompt and answer | nobody: the length is known only afterwards |
 #
 # The last two cheat: they look at `answer`. They tell us how much better guesses could help. No policy reserves more than the
-# context, the longest conversation the model allows.
+# *full context*, the longest conversation the model allows.
 #
 # ★☆☆ · core · 8 min
 
 # %% id="ex-reserve"
 @exercise
 def reserve(policy, prompt, answer, context=8192, max_answer=2048):
-    """Slots (one per token) reserved for a request under `policy`; at most `context`.
+    """Slots (one per token) reserved for a request under `policy`; at most `context`, the full context.
 
     policy: "full", "prompt+max", "power of two" or "oracle". Raises UsageError for any other name.
     answer: the answer's true length, at least 1; only "power of two" and "oracle" may look at it.
@@ -112,8 +112,8 @@ for policy in ("full", "prompt+max", "power of two", "oracle"):
 reveal("02-fit", fits["power of two"])
 
 # %% [markdown] id="published-after"
-# The first two rows repeat a published experiment with 200 simulated requests, digit for digit: 15.5 % and 64, then 42.8 %. That is no accident: the trace's seed was
-# *searched* until it did. About one seed in 100,000 does. The next cell draws 300 fresh traces from the same model to show what to expect in general.
+# The first two rows repeat a *published simulation* of 200 requests to the last digit: 15.5 % and 64, then 42.8 %. (It belongs to a lesson on PagedAttention, not to the paper.) That is no accident: the
+# lesson gives averages of its requests, not the requests, so we *searched* for a seed that leads to its figures. About one in 100,000 did. The next cell draws 300 fresh traces in the same way to show what to expect in general.
 
 # %% id="fresh-seeds"
 import numpy as np
@@ -136,7 +136,7 @@ for policy, values in shares.items():
 # That table counts only final lengths. Look at *one* conversation while it runs: a prompt of 500 tokens, an answer of 100, and 2,548 slots
 # reserved. After 40 tokens of the answer, what is in those slots?
 #
-# - **held**: keys and values of tokens that exist;
+# - **held**: keys and values of tokens that exist (lab 01 counted none for an answer's last token; from here on we give it a slot too);
 # - **later**: reserved, empty now, and will be used. Nobody else can use it meanwhile;
 # - **internal**: reserved and never used, because the length was over-estimated. This is *internal fragmentation*.
 #
@@ -145,7 +145,10 @@ for policy, values in shares.items():
 # %% id="ex-waste-kinds"
 @exercise
 def waste_kinds(prompt, answer, generated, allocated):
-    """(held, later, internal): what the `allocated` slots of a request hold after `generated` of its `answer` tokens."""
+    """(held, later, internal): what the `allocated` slots of a request hold after `generated` of its `answer` tokens.
+
+    generated: 0 to `answer`. allocated: at least prompt + answer.
+    """
     ### BEGIN SOLUTION
     held = prompt + generated
     later = answer - generated
@@ -302,7 +305,7 @@ waste_bars({policy: run.waste for policy, run in runs.items()})
 
 # %% [markdown] id="bars-after"
 # In the first table the oracle used 100 %, because there only final lengths counted. Counted at every moment, it doubles the use of the memory and still leaves most of it
-# empty: tokens to come, and a buddy's rounding. The reservation itself is the trouble. (The paper's exact lengths were not published, so ours differ by a few per cent.)
+# empty: tokens to come, and a buddy's rounding. The reservation itself is the trouble. (The paper does not give its exact lengths, so our shares are a few points off.)
 #
 # ## Extra: push everything together
 #
@@ -338,7 +341,7 @@ move, step = 2 * kv / bandwidth, (weights + kv) / bandwidth  # moving reads and 
 print(f"moving takes {1000 * move:.0f} ms, a decode step {1000 * step:.0f} ms")
 
 # %% [markdown] id="compact-after"
-# More than half of a step in which nobody writes a word, and there would be one for nearly every newcomer. Every pointer into the arena has to change as well.
+# With every piece full, that is more than half of a step in which nobody writes a word, and it comes again whenever the holes have become too short for a newcomer. Every pointer into the arena has to change as well.
 
 # %% [markdown] id="play"
 # ## Play: try to break it
@@ -352,7 +355,7 @@ from kvlab.view import policy_explorer
 policy_explorer(trace)
 
 # %% [markdown] id="play-after"
-# If every conversation fills the context to the last token, reserving all of it wastes nothing. Push the answers' length up and the context down, and watch the first row catch up. It is a
+# If every conversation fills the full context to its last token, reserving all of it wastes nothing at the end. (Until then much of it is the *later* of above: pull *written so far* back to see it.) Push *answer length* up and *context* down, and watch the first row catch up. It is a
 # service in which every customer gets a report of the greatest length.
 
 # %% [markdown] id="say"

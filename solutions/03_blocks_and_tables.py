@@ -8,7 +8,7 @@
 #
 # - build the two structures at the heart of a modern LLM server: the block pool and the block table;
 # - find any token's place in memory from its position alone;
-# - say in one line how much paging can waste, and measure it on the published experiment;
+# - say in one line how much paging can waste, and measure it on the 200 conversations;
 # - find a memory bug by checking invariants after every event.
 
 # %% id="setup" tags=["nbval-ignore-output"]
@@ -40,7 +40,7 @@ recall("03-memory-wall", memory_wall)
 # blame: pieces of different sizes, and a promise for the whole conversation. Operating systems had the same trouble with programs, and gave up both habits:
 # cut the memory into equal **blocks**, and hand out the next one only when it is needed. Here a block holds the keys and values of 16 tokens.
 #
-# How many blocks do `num_tokens` tokens need? (Never more and never fewer than this: that is **I3**, one of the course's *invariants*, numbered sentences that must hold after every operation.)
+# How many blocks do `num_tokens` tokens need? (Never more and never fewer than this: that is **I3**, one of the course's *invariants*, numbered sentences that must hold after every operation. `glossary("invariants")` lists them all.)
 #
 # ★☆☆ · core · 5 min
 
@@ -195,8 +195,8 @@ print("tokens 14 to 17 are in slots", slot_mapping([7, 2], 14, 18, 16))
 # %% [markdown] id="append-intro"
 # ## A block is taken when the last one is full, and not before
 #
-# Now put pool and table together. A conversation has `num_tokens` tokens, and `new_tokens` more arrive: a whole prompt at once, or one token of the
-# answer. `num_tokens` counts those already there. Take the blocks that are missing, extend the table *in place*, and return the new tokens' slots. If the pool refuses, let its exception pass: the table
+# Now put pool and table together. A conversation has `num_tokens` tokens already, and `new_tokens` more arrive: a whole prompt at once, or one token of the
+# answer. Take the blocks that are missing, extend the table *in place*, and return the new tokens' slots. If the pool refuses, let its exception pass: the table
 # must be as it was (**I13**).
 #
 # ★★★ · core · 15 min
@@ -255,9 +255,9 @@ reveal("03-empty", paged_waste(finals, BLOCK_SIZE) / len(finals))
 # %% [markdown] id="waste-after"
 # `(block - 1) / 2` needs no length at all. When lengths are spread out, 0 to 15 empty slots are equally likely: 7.5 on average.
 #
-# ## Measure: the published table, complete
+# ## Measure: the published simulation, complete
 #
-# The two reservations of lab 02 and the two block sizes, beside the published figures.
+# Beside the two reservations, the published simulation of lab 02 has two sizes of blocks. Black lines are its figures.
 
 # %% id="published"
 from kvlab.memory import published_table
@@ -266,7 +266,7 @@ from kvlab.view import published_bars
 published_bars(published_table(trace, KV_TOKENS))
 
 # %% [markdown] id="published-courier"
-# Those lengths were drawn by a random generator. The same table for requests that the course's own model answered:
+# Those lengths were drawn by a random generator. The same table for requests that the course's own model, courier, answered, as if the assistant had served them:
 
 # %% id="published-courier-table"
 from kvlab.models import courier_trace
@@ -278,7 +278,7 @@ for row in published_table(courier_trace(), KV_TOKENS):
 # Look at the ends of this table. These conversations are short: a full context is nearly empty, and now the size of a block matters, since a third of what blocks of 256 take is the empty end of the last one.
 #
 # And the paper's bars: three you know from lab 02, the fourth is new. Here is a smaller memory of 15,700 slots, and every moment counts, not only final lengths. So fewer requests run. The share that holds tokens
-# is what to compare: 20.4, 26.8 and 38.2 % in the paper's contiguous servers, 96.3 % in its paged one. Ours come close; the paper's exact lengths were never published.
+# is what to compare: 20.4, 26.8 and 38.2 % in the paper's contiguous servers, 96.3 % in its paged one. Ours come close; the paper does not give its exact lengths.
 
 # %% id="figure-bars"
 from kvlab.memory import replay, sharegpt_like
@@ -313,7 +313,10 @@ pool_explorer(pool=BlockPool)
 # %% id="ex-block-size-sweep"
 @exercise
 def block_size_sweep(lengths, block_sizes):
-    """[(block_size, share_held, lookups)]: share of the allocated slots in use, and table entries of all sequences."""
+    """[(block_size, share_held, lookups)]: share of the allocated slots in use, and table entries of all sequences.
+
+    One row for each size, in the order given. At least one length is above 0.
+    """
     ### BEGIN SOLUTION
     rows = []
     for size in block_sizes:
@@ -333,7 +336,8 @@ block_size_curve(rows, requests=len(finals))
 
 # %% [markdown] id="sweep-after"
 # From 1 to 16 the lookups fall to a sixteenth and 0.6 % of the memory is lost. From 16 to 256 they fall again, but 9.0 % of the memory is lost. A GPU adds a reason against
-# small blocks: it reads memory in long runs, and a block is the longest run it gets. Servers settle on 16 or 32.
+# small blocks: a kernel must fetch an entry of the table before it can read the block, and the smaller the block, the less it reads after each such wait (lab 05). vLLM's
+# default is 16. Others choose otherwise, as lab 10 shows: SGLang's pages hold one token (it has kernels made for that), Hugging Face's 256.
 #
 # ## Bug hunt: two customers, one block
 #

@@ -62,29 +62,29 @@ def _outlines(axes: Any, history: History) -> None:
         axes.add_patch(Rectangle((born, start), end - born, size, fill=False, edgecolor="white", linewidth=0.8))
 
 
-def waste_bars(wastes: Mapping[str, Any], published: Mapping[str, float] | None = None) -> Picture:
-    """One stacked bar a policy: shares of the memory by kind, with the published share held beside ours.
+def waste_bars(wastes: Mapping[str, Any], paper: Mapping[str, float] | None = None) -> Picture:
+    """One stacked bar a policy: shares of the memory by kind, with the paper's share held beside ours.
 
-    wastes: policy -> `kvlab.memory.Waste`, in any unit. published: policy -> share held, the paper's figure if None;
+    wastes: policy -> `kvlab.memory.Waste`, in any unit. paper: policy -> share held, `PAPER` if None;
     policies it does not name get no mark. values: policy -> share held. A policy that is named as "16-token blocks" has
     a word of its own for what is never used: nothing in it is reserved.
     """
-    published = PAPER if published is None else published
+    paper = PAPER if paper is None else paper
     shares = {name: _shares(waste) for name, waste in wastes.items()}
     title = "What the KV memory holds, on average over a run"
     with style():
         made, axes = figure(1.5 + 0.62 * len(shares))
         for row, (name, parts) in enumerate(shares.items()):
             _stack(axes, row, parts)
-            if name in published:
-                axes.plot([100 * published[name]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=3.5)
-        names = [f"{name}\npublished {percent(published[name])}" if name in published else name for name in shares]
+            if name in paper:
+                axes.plot([100 * paper[name]] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=3.5)
+        names = [f"{name}\nthe paper: {percent(paper[name])}" if name in paper else name for name in shares]
         axes.set(yticks=range(len(shares)), yticklabels=names, xlim=(0, 100), title=title)
-        axes.set(xlabel="% of the KV memory; the thick black line is the published share that holds tokens")
+        axes.set(xlabel="% of the KV memory; the thick black line is the paper's share that holds tokens")
         axes.tick_params(left=False)
         axes.invert_yaxis()
         key(made, [(_legend(kind, shares), PALETTE[kind], HATCHES[kind]) for kind in (HELD, LATER, UNUSED, FREE)], 4)
-    text = "\n".join(_line(name, parts, published.get(name)) for name, parts in shares.items())
+    text = "\n".join(_line(name, parts, paper.get(name)) for name, parts in shares.items())
     return chart(title, text, made, **{name: parts[HELD] for name, parts in shares.items()})
 
 
@@ -99,7 +99,7 @@ def _legend(kind: int, policies: Iterable[str]) -> str:
 
 def _line(name: str, parts: Mapping[int, float], told: float | None) -> str:
     words = ", ".join(f"{_words(kind, name)} {percent(share)}" for kind, share in parts.items())
-    return f"- {name}: {words}" + (f" (published: {percent(told)} holds a token)" if told is not None else "")
+    return f"- {name}: {words}" + (f" (the paper: {percent(told)} holds a token)" if told is not None else "")
 
 
 def _shares(waste: Any) -> dict[int, float]:

@@ -58,7 +58,7 @@ def test_a_policy_that_nobody_published_gets_its_bar_without_a_mark():
 
 def test_the_waste_bars_tell_each_kind_and_the_papers_share():
     lines = CHARTS["waste"]().text.splitlines()
-    assert [line.split("published: ")[1][:6] for line in lines] == ["20.4 %", "26.8 %", "38.2 %", "96.3 %"]
+    assert [line.split("the paper: ")[1][:6] for line in lines] == ["20.4 %", "26.8 %", "38.2 %", "96.3 %"]
     never_used = 3 * ["reserved, never used"] + ["the empty end of the last block"]
     assert all(words in line and "free or in holes" in line for words, line in zip(never_used, lines, strict=True))
     assert "never used" not in lines[-1], "nothing is reserved in blocks"
