@@ -65,7 +65,7 @@ for name, requests in (("simulated", trace), ("courier", courier_trace())):
 # | `"oracle"` | exactly prompt and answer | nobody: the length is known only afterwards |
 #
 # The last two cheat: they look at `answer`. They tell us how much better guesses could help. No policy reserves more than the
-# *full context*, the longest conversation the model allows.
+# **full context**, the longest conversation the model allows.
 #
 # ★☆☆ · core · 8 min
 

@@ -388,16 +388,10 @@ def first_broken(events):
     ### END SOLUTION
 
 
-found, lists = first_broken(events), [free for _, _, free in books(events)]
-twice = [max(map(free.count, free)) > 1 for free in lists]
-place = events.index(found) if found in events else None
-if place is None:
-    print("not yet: nothing returned" if found is None else f"not yet: {found!r} is no event")
-elif twice[place]:
-    print(f"yes: the free list is {lists[place]}, and before that no block stood in it twice")
-else:
-    where = "a later" if place < twice.index(True) else "an earlier"
-    print(f"not yet: the free list is {lists[place]}, each block once; look at {where} event")
+from kvlab.course.hunts import judge_event
+
+right = [max(map(free.count, free)) == 1 for _, _, free in books(events)]
+judge_event(first_broken(events), events, right)
 
 # %% id="hunt-question"
 ### BEGIN SOLUTION
