@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
+from kvlab.course.exercises import lab02_arena_joins as joins
 from kvlab.course.exercises import lab02_arena_mistakes as wrong
 from kvlab.course.exercises.arena_model import ArenaModel, random_operations, render, run, same_holes
 from kvlab.course.exercises.scenarios import scenarios
@@ -78,17 +79,17 @@ FIRST_FIT_ARENA = Exercise(
         Mistake(wrong.FromTheEnd,
                 "Cuts the piece from the end of the hole. It goes at the start, and the rest stays a hole.",
                 next="start the piece where the hole starts"),
-        Mistake(wrong.NeverJoins,
+        Mistake(joins.NeverJoins,
                 "Nothing is coalesced: holes that touch stay apart, and a long newcomer fits in neither.",
                 next="join holes that touch"),
-        Mistake(wrong.JoinsRightOnly, "Joins the hole on the right of the freed piece, but not the one on its left.",
+        Mistake(joins.JoinsRightOnly, "Joins the hole on the right of the freed piece, but not the one on its left.",
                 next="look at the hole that ends where the freed piece starts"),
-        Mistake(wrong.JoinsLeftOnly, "Joins the hole on the left of the freed piece, but not the one on its right.",
+        Mistake(joins.JoinsLeftOnly, "Joins the hole on the left of the freed piece, but not the one on its right.",
                 next="look at the hole that starts where the freed piece ends"),
-        Mistake(wrong.JoinsOneSide,
+        Mistake(joins.JoinsOneSide,
                 "Joins one neighbour and stops. A piece between two holes makes all three one hole.",
                 next="join the second neighbour too"),
-        Mistake(wrong.JoinsRightOrLeft,
+        Mistake(joins.JoinsRightOrLeft,
                 "Joins one neighbour and stops. A piece between two holes makes all three one hole.",
                 next="join the second neighbour too"),
         Mistake(wrong.EmptyHoles, "Keeps a hole of 0 slots when a piece fills its hole exactly.",
@@ -96,7 +97,7 @@ FIRST_FIT_ARENA = Exercise(
         Mistake(wrong.ExactFitRefused,
                 "Looks like > where >= is meant: a hole of exactly the right size is long enough.",
                 next="treat a piece as long as the hole"),
-        Mistake(wrong.HolesInOrderOfFreeing,
+        Mistake(joins.HolesInOrderOfFreeing,
                 "Puts freed pieces at the end of the list. Then the first in the list need not be the lowest.",
                 next="keep the holes sorted by start"),
         Mistake(wrong.RestAtTheEnd,
@@ -108,7 +109,7 @@ FIRST_FIT_ARENA = Exercise(
         Mistake(wrong.HighestForLargest,
                 "Takes the hole that lies highest for the largest: max(holes), for one, compares starts first.",
                 next="take the maximum of the sizes"),
-        Mistake(wrong.DeletesWhileWalking,
+        Mistake(joins.DeletesWhileWalking,
                 "The list gets shorter while the loop counts to its old length, so an index runs past the end.",
                 next="build a new list, or walk with while and look at the length each time"),
         Mistake(wrong.MaxOfNothing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvlab.course.exercises.lab02_arena_plain import Plain, joined
 from kvlab.errors import OutOfMemory, UsageError
 
 
@@ -26,59 +27,17 @@ class SharedBetweenArenas:
         self.holes[:] = joined([*self.holes, (start, self.sizes.pop(start))])
 
 
-def joined(holes):
-    result = []
-    for start, size in sorted(holes):
-        if result and sum(result[-1]) == start:
-            start, size = result[-1][0], result.pop()[1] + size
-        result.append((start, size))
-    return result
-
-
-class _Plain:
-    def __init__(self, capacity):
-        self.holes = [(0, capacity)]
-        self.sizes = {}
-
-    def choose(self, size):
-        return next((hole for hole in self.holes if hole[1] >= size), None)
-
-    def refuse(self, size):
-        lengths = [length for _, length in self.holes]
-        raise OutOfMemory(size, sum(lengths), max(lengths, default=0))
-
-    def allocate(self, size):
-        hole = self.choose(size)
-        if hole is None:
-            return self.refuse(size)
-        return self.cut(hole, size)
-
-    def cut(self, hole, size):
-        i, (start, length) = self.holes.index(hole), hole
-        self.holes[i : i + 1] = [(start + size, length - size)] if length > size else []
-        self.sizes[start] = size
-        return start
-
-    def free(self, start):
-        if start not in self.sizes:
-            raise UsageError(f"no piece at {start}")
-        self.give_back(start, self.sizes.pop(start))
-
-    def give_back(self, start, size):
-        self.holes = joined([*self.holes, (start, size)])
-
-
-class BestFit(_Plain):
+class BestFit(Plain):
     def choose(self, size):
         return min((hole for hole in self.holes if hole[1] >= size), key=lambda hole: hole[1], default=None)
 
 
-class WorstFit(_Plain):
+class WorstFit(Plain):
     def choose(self, size):
         return max((hole for hole in self.holes if hole[1] >= size), key=lambda hole: hole[1], default=None)
 
 
-class FromTheEnd(_Plain):
+class FromTheEnd(Plain):
     def cut(self, hole, size):
         i, (start, length) = self.holes.index(hole), hole
         self.holes[i : i + 1] = [(start, length - size)] if length > size else []
@@ -86,58 +45,7 @@ class FromTheEnd(_Plain):
         return start + length - size
 
 
-class NeverJoins(_Plain):
-    def give_back(self, start, size):
-        self.holes = sorted([*self.holes, (start, size)])
-
-
-class JoinsRightOnly(_Plain):
-    def give_back(self, start, size):
-        for hole in self.holes:
-            if hole[0] == start + size:
-                self.holes.remove(hole)
-                size += hole[1]
-                break
-        self.holes = sorted([*self.holes, (start, size)])
-
-
-class JoinsLeftOnly(_Plain):
-    def give_back(self, start, size):
-        for hole in self.holes:
-            if sum(hole) == start:
-                self.holes.remove(hole)
-                start, size = hole[0], hole[1] + size
-                break
-        self.holes = sorted([*self.holes, (start, size)])
-
-
-class JoinsOneSide(_Plain):
-    def give_back(self, start, size):
-        for i, (other, length) in enumerate(self.holes):
-            if other + length == start:
-                self.holes[i] = (other, length + size)
-                return
-            if start + size == other:
-                self.holes[i] = (start, size + length)
-                return
-        self.holes = sorted([*self.holes, (start, size)])
-
-
-class JoinsRightOrLeft(_Plain):
-    def give_back(self, start, size):
-        for other, length in self.holes:
-            if other == start + size:
-                self.holes.remove((other, length))
-                self.holes = sorted([*self.holes, (start, size + length)])
-                return
-        for i, (other, length) in enumerate(self.holes):
-            if other + length == start:
-                self.holes[i] = (other, length + size)
-                return
-        self.holes = sorted([*self.holes, (start, size)])
-
-
-class EmptyHoles(_Plain):
+class EmptyHoles(Plain):
     def cut(self, hole, size):
         i, (start, length) = self.holes.index(hole), hole
         self.holes[i] = (start + size, length - size)
@@ -145,24 +53,12 @@ class EmptyHoles(_Plain):
         return start
 
 
-class ExactFitRefused(_Plain):
+class ExactFitRefused(Plain):
     def choose(self, size):
         return next((hole for hole in self.holes if hole[1] > size), None)
 
 
-class HolesInOrderOfFreeing(_Plain):
-    def give_back(self, start, size):
-        for hole in list(self.holes):
-            if sum(hole) == start:
-                self.holes.remove(hole)
-                start, size = hole[0], hole[1] + size
-            elif start + size == hole[0]:
-                self.holes.remove(hole)
-                size += hole[1]
-        self.holes.append((start, size))
-
-
-class RestAtTheEnd(_Plain):
+class RestAtTheEnd(Plain):
     def cut(self, hole, size):
         start, length = hole
         self.holes.remove(hole)
@@ -172,38 +68,29 @@ class RestAtTheEnd(_Plain):
         return start
 
 
-class FreeAndLargestSwapped(_Plain):
+class FreeAndLargestSwapped(Plain):
     def refuse(self, size):
         lengths = [length for _, length in self.holes]
         raise OutOfMemory(size, max(lengths, default=0), sum(lengths))
 
 
-class HighestForLargest(_Plain):
+class HighestForLargest(Plain):
     def refuse(self, size):
         raise OutOfMemory(size, sum(length for _, length in self.holes), max(self.holes)[1] if self.holes else 0)
 
 
-class DeletesWhileWalking(_Plain):
-    def give_back(self, start, size):
-        self.holes = sorted([*self.holes, (start, size)])
-        for i in range(len(self.holes) - 1):
-            (left, length), (right, more) = self.holes[i], self.holes[i + 1]
-            if left + length == right:
-                self.holes[i : i + 2] = [(left, length + more)]
-
-
-class MaxOfNothing(_Plain):
+class MaxOfNothing(Plain):
     def refuse(self, size):
         lengths = [length for _, length in self.holes]
         raise OutOfMemory(size, sum(lengths), max(lengths))
 
 
-class NeverReuses(_Plain):
+class NeverReuses(Plain):
     def choose(self, size):
         return next((hole for hole in self.holes[-1:] if hole[1] >= size), None)
 
 
-class CountsFreeSlots(_Plain):
+class CountsFreeSlots(Plain):
     def choose(self, size):
         fitting = next((hole for hole in self.holes if hole[1] >= size), None)
         return fitting or (self.holes[0] if sum(length for _, length in self.holes) >= size else None)
@@ -215,29 +102,29 @@ class CountsFreeSlots(_Plain):
         return start
 
 
-class ReturnsNone(_Plain):
+class ReturnsNone(Plain):
     def refuse(self, size):
         return None
 
 
-class OtherException(_Plain):
+class OtherException(Plain):
     def refuse(self, size):
         raise MemoryError(f"no room for {size}")
 
 
-class FreesTwice(_Plain):
+class FreesTwice(Plain):
     def free(self, start):
         if start not in self.sizes:
             raise UsageError(f"no piece at {start}")
         self.give_back(start, self.sizes[start])
 
 
-class IgnoresUnknown(_Plain):
+class IgnoresUnknown(Plain):
     def free(self, start):
         if start in self.sizes:
             self.give_back(start, self.sizes.pop(start))
 
 
-class KeyErrorForUnknown(_Plain):
+class KeyErrorForUnknown(Plain):
     def free(self, start):
         self.give_back(start, self.sizes.pop(start))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.course.declare import Exercise, Mistake, Property, Traces, Wrong
+from kvlab.course.exercises import lab03_pool_counts as counts
 from kvlab.course.exercises import lab03_pool_late as late
 from kvlab.course.exercises import lab03_pool_mistakes as wrong
 from kvlab.course.exercises.pool_bench import run
@@ -121,32 +122,31 @@ BLOCK_POOL = Exercise(
         Mistake(wrong.NeverReusesList,
                 "Counts what is given back, but hands out new numbers only. Soon they run past the end.",
                 next="hand out blocks that were given back"),
-        Mistake(wrong.FreesAtFirstRelease,
+        Mistake(counts.FreesAtFirstRelease,
                 "Frees a block at the first release, though others own it. Two would write into it.", invariant="I2",
                 next="free a block only when its count reaches 0"),
-        Mistake(wrong.ReleaseForgetsTheFreeList, "The count goes down, but the block never becomes free again: a leak.",
-                invariant="I1",
+        Mistake(counts.ReleaseForgetsTheFreeList,
+                "The count goes down, but the block never becomes free again: a leak.", invariant="I1",
                 next="make a block free again when its count reaches 0"),
-        Mistake(wrong.ResetsToZero, "Sets the count to 0. One owner leaves; the others are still there.",
-                invariant="I2",
-                next="take one from the count"),
-        Mistake(wrong.CountStaysOne, "Sets the count to 2. A third owner makes it 3.", invariant="I2",
+        Mistake(counts.ResetsToZero, "Sets the count to 0. One owner leaves; the others are still there.",
+                invariant="I2", next="take one from the count"),
+        Mistake(counts.CountStaysOne, "Sets the count to 2. A third owner makes it 3.", invariant="I2",
                 next="add one to the count"),
-        Mistake(wrong.TakeForgetsTheCount,
+        Mistake(counts.TakeForgetsTheCount,
                 "A block that was taken has no owner in the books. Its count is 1 from then on.", invariant="I2",
                 next="set the count in take"),
-        Mistake(wrong.DoubleFree,
+        Mistake(counts.DoubleFree,
                 "A block that is free already goes into the free list again. Two would get it: the double free.",
                 invariant="I1", next="refuse a block whose count is 0"),
-        Mistake(wrong.CountsBelowZero,
+        Mistake(counts.CountsBelowZero,
                 "The count goes below 0: somebody gave back what nobody owned, and nothing says so.", invariant="I2",
                 next="refuse a block whose count is 0"),
-        Mistake(wrong.IgnoresFreeBlocks,
+        Mistake(counts.IgnoresFreeBlocks,
                 "Passes over blocks that are free already. That hides a bug of the caller, who frees twice.",
                 next="raise UsageError"),
-        Mistake(wrong.RefusesHalfway, "Refuses in the middle of the list. The blocks before it are gone already.",
+        Mistake(counts.RefusesHalfway, "Refuses in the middle of the list. The blocks before it are gone already.",
                 next="check the whole list first, then release"),
-        Mistake(wrong.ShareHalfway, "Refuses in the middle of the list. The blocks before it have an owner too many.",
+        Mistake(counts.ShareHalfway, "Refuses in the middle of the list. The blocks before it have an owner too many.",
                 next="check the whole list first, then share"),
         Mistake(late.BothHalfway,
                 "Both share and release refuse in the middle of the list. The blocks before it are changed already.",
@@ -163,18 +163,18 @@ BLOCK_POOL = Exercise(
         Mistake(late.LowersAllFreesTwice,
                 "Lowers all counts before it frees: a block that is named twice is at 0 both times, so freed twice.",
                 invariant="I1", next="check the whole list first; then lower and free, block by block"),
-        Mistake(wrong.RepeatsNotSeen,
+        Mistake(counts.RepeatsNotSeen,
                 "Looks at each block by itself. A list may name a block more often than it has owners.",
                 invariant="I2", next="count how often the list names each block"),
-        Mistake(wrong.EachOnlyOnce, "Looks like set(blocks). A block that is named twice loses two owners.",
+        Mistake(counts.EachOnlyOnce, "Looks like set(blocks). A block that is named twice loses two owners.",
                 invariant="I2",
                 next="go through the list as it is"),
-        Mistake(wrong.SharesFreeBlocks,
+        Mistake(counts.SharesFreeBlocks,
                 "Shares a block that is free. It has an owner now, and take hands it out to another.", invariant="I1",
                 next="refuse a block whose count is 0"),
-        Mistake(wrong.ValueErrors, "Refuses, but by another name. The course's callers know UsageError.",
+        Mistake(counts.ValueErrors, "Refuses, but by another name. The course's callers know UsageError.",
                 next="raise UsageError"),
-        Mistake(wrong.EmptiesTheCallersList,
+        Mistake(counts.EmptiesTheCallersList,
                 "Takes the blocks out of the list it was given. That list is the caller's block table.",
                 next="walk over the list instead of popping from it"),
         Mistake(wrong.ReusesOneList,
@@ -189,8 +189,7 @@ BLOCK_POOL = Exercise(
     hints=(
         "When a block is given back, how do you know whether somebody else still owns it? And when must you know that?",
         "Two lists are enough: the free blocks, and a count for each block. Every method first looks, refuses if it "
-        "must, and only then "
-        "changes something.",
+        "must, and only then changes something.",
         "take: if count > len(self.free): raise OutOfBlocks(count, len(self.free)); then pop `count` of them and set "
         "each count to 1. "
         "share: refuse if any count is 0, then add 1 to each. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvlab.course.exercises.lab03_pool_mistakes import RefusesHalfway, ShareHalfway
+from kvlab.course.exercises.lab03_pool_counts import RefusesHalfway, ShareHalfway
 from kvlab.course.exercises.lab03_pool_plain import Plain
 from kvlab.errors import UsageError
 
