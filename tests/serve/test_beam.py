@@ -19,6 +19,7 @@ from kvlab.serve.admission import NeverFits
 from kvlab.serve.beam import BeamSearch
 from kvlab.serve.engine import Engine
 from tests.serve.models import VOCAB, greedy, prompt, tiny
+from tests.serve.tiny_engine import idle
 
 B = 4
 PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 4, 7, 11])]
@@ -27,10 +28,6 @@ EOS = list(range(4, 24))  # a fifth of the vocabulary, so that answers end at ma
 
 def engine(num_blocks: int = 200, name: str = "llama", **options) -> Engine:
     return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, **options)
-
-
-def idle(engine: Engine) -> bool:
-    return not engine.has_work and engine.manager.pool.num_free == engine.num_blocks and len(engine.manager) == 0
 
 
 def oracle(model, prompts, width: int, new: int, eos, num_return: int = 1, **options) -> list[list[list[int]]]:

@@ -18,6 +18,7 @@ from kvlab.serve.admission import NeverFits
 from kvlab.serve.engine import Engine
 from kvlab.serve.sampling import Sampling
 from tests.serve.models import VOCAB, greedy, prompt, tiny
+from tests.serve.tiny_engine import idle
 
 B = 4
 WARM = Sampling(temperature=1.5, top_k=50, seed=3)
@@ -25,10 +26,6 @@ WARM = Sampling(temperature=1.5, top_k=50, seed=3)
 
 def engine(num_blocks: int = 100, **options) -> Engine:
     return Engine(tiny("llama"), num_blocks, B, checked=True, fill=math.nan, **options)
-
-
-def idle(engine: Engine) -> bool:
-    return not engine.has_work and engine.manager.pool.num_free == engine.num_blocks and len(engine.manager) == 0
 
 
 def answers(n: int, ids: list[int], new: int = 9, setting: Sampling = WARM, **options) -> list[list[int]]:

@@ -1,0 +1,26 @@
+"""Engines of a tiny model, eight prompts for them, and what generate() says to each."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from kvlab.serve.engine import Engine
+from tests.serve.models import greedy, prompt, tiny
+
+B = 4
+PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 3, 4, 5, 8, 9, 13, 2])]
+ANSWERS = [12, 1, 7, 3, 9, 2, 5, 12]
+
+
+@functools.cache
+def expected(name: str = "llama") -> list[list[int]]:
+    return [greedy(tiny(name), ids, 12) for ids in PROMPTS]
+
+
+def engine(num_blocks: int = 40, name: str = "llama", **options) -> Engine:
+    return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, **options)
+
+
+def idle(engine: Engine) -> bool:
+    return not engine.has_work and engine.manager.pool.num_free == engine.num_blocks and len(engine.manager) == 0
