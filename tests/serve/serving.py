@@ -110,3 +110,12 @@ def rest(connection: socket.socket) -> bytes:
     while part := connection.recv(65536):
         parts.append(part)
     return b"".join(parts)
+
+
+def holder(server: Running, tokens: int = 1500) -> tuple[OpenAI, object]:
+    """A stream that keeps the only seat for a while, and has begun."""
+    ask = client(server)
+    options = dict(model="courier", prompt="Where is", max_tokens=tokens, temperature=0, stream=True)  # it never ends
+    stream = ask.completions.create(**options)
+    next(stream)
+    return ask, stream
