@@ -1,4 +1,4 @@
-"""The block manager by hand: slots, refusals, waste, pools of other kinds, and that `check` sees all damage."""
+"""The block manager by hand: slots, refusals, waste, pools of other kinds."""
 
 from __future__ import annotations
 
@@ -7,21 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kvlab.errors import InvariantBroken, OutOfBlocks, UsageError
+from kvlab.errors import OutOfBlocks, UsageError
 from kvlab.memory import BlockManager, BlockPool, Waste, slot_mapping
+from tests.memory.managers import PlainPool, mixed
 from tests.memory.snapshots import refused
-
-
-def mixed() -> BlockManager:
-    """Two sequences whose blocks alternate: "a" has 6 tokens in blocks 0 and 2, "b" has 5 in blocks 1 and 3."""
-    manager = BlockManager(8, 4)
-    manager.admit("a", 4)
-    manager.admit("b", 4)
-    for _ in range(2):
-        manager.append("a")
-    manager.append("b")
-    manager.check()
-    return manager
 
 
 def test_tables_grow_from_one_pool_and_slots_follow_the_tables() -> None:
@@ -136,36 +125,6 @@ def test_a_pool_can_be_brought_along_or_counted() -> None:
     assert BlockManager(np.int64(3), 4).pool.num_blocks == 3
 
 
-class PlainPool:
-    """The least that may stand in for a pool, as a learner would write it."""
-
-    def __init__(self, num_blocks: int) -> None:
-        self.num_blocks = num_blocks
-        self.holders = dict.fromkeys(range(num_blocks), 0)
-
-    @property
-    def num_free(self) -> int:
-        return sum(not count for count in self.holders.values())
-
-    def take(self, count: int) -> list[int]:
-        free = [block for block, holders in self.holders.items() if not holders][::-1]
-        if count > len(free):
-            raise OutOfBlocks(count, len(free))
-        self.share(free[:count])
-        return free[:count]
-
-    def share(self, blocks: list[int]) -> None:
-        for block in blocks:
-            self.holders[block] += 1
-
-    def release(self, blocks: list[int]) -> None:
-        for block in blocks:
-            self.holders[block] -= 1
-
-    def ref_count(self, block: int) -> int:
-        return self.holders[block]
-
-
 def test_another_pool_with_the_same_names_will_do() -> None:
     manager = BlockManager(PlainPool(6), 4)
     assert manager.admit("a", 6) == [5, 4]
@@ -216,46 +175,6 @@ def test_slots_agree_with_the_plain_function() -> None:
             expected = slot_mapping(manager.table(number), start, stop, 5)
             assert manager.slots(number, start, stop).tolist() == expected
     manager.check()
-
-
-def set_table(manager: BlockManager, table: list[int]) -> None:
-    manager._sequences["a"].table[:] = table
-
-
-@pytest.mark.parametrize(
-    ("damage", "invariant"),
-    [
-        (lambda manager: manager.pool._blank.pop(), "I1"),
-        (lambda manager: manager.pool._blank.append(0), "I1"),
-        (lambda manager: manager.pool.share([0]), "I2"),  # a count that no table accounts for
-        (lambda manager: manager._sequences.pop("b"), "I2"),  # a leak
-        (lambda manager: set_table(manager, [0, 3]), "I5"),  # a block that another has other tokens in
-        (lambda manager: set_table(manager, [0, 4]), "I2"),  # a block that is free
-        (lambda manager: set_table(manager, [0, 0]), "I5"),  # the second block of tokens over the first
-        (lambda manager: set_table(manager, [0]), "I3"),
-        (lambda manager: set_table(manager, [0, 2, 4]), "I3"),
-        (lambda manager: setattr(manager._sequences["a"], "num_tokens", 9), "I3"),
-        (lambda manager: setattr(manager._sequences["a"], "num_tokens", 4), "I3"),
-        (lambda manager: set_table(manager, [0, 8]), "I4"),
-        (lambda manager: set_table(manager, [0, -1]), "I4"),
-    ],
-)
-def test_a_damaged_manager_is_found_out(damage, invariant: str) -> None:
-    manager = mixed()
-    damage(manager)
-    with pytest.raises(InvariantBroken, match=invariant) as broken:
-        manager.check()
-    assert broken.value.invariant == invariant
-
-
-def test_a_write_into_a_shared_block_is_found_out() -> None:
-    manager = mixed()
-    manager.pool.share([0, 2])
-    manager._sequences["fork"] = type(manager._sequences["a"])([0, 2], 6)
-    manager.check()  # both have two tokens in block 2
-    manager._sequences["fork"].num_tokens = 7
-    with pytest.raises(InvariantBroken, match="I5: block 2 is shared"):
-        manager.check()
 
 
 def test_the_manager_says_how_full_it_is() -> None:

@@ -17,8 +17,8 @@ from kvlab.memory import (
     fork,
     saved_blocks,
 )
+from tests.memory.managers import PlainPool
 from tests.memory.snapshots import refused
-from tests.memory.test_manager import PlainPool
 
 
 def parent(num_blocks: int = 8, tokens: int = 6) -> BlockManager:
