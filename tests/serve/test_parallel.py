@@ -1,39 +1,19 @@
-"""n samples of one prompt: run once, forked, different, reproducible; the best of more; aborted at any moment."""
+"""n samples of one prompt: run once, forked, different, reproducible; the best of more."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import math
 import random
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kvlab.errors import UsageError
 from kvlab.memory import blocks_needed
 from kvlab.serve.admission import NeverFits
-from kvlab.serve.engine import Engine
 from kvlab.serve.sampling import Sampling
-from tests.serve.models import VOCAB, greedy, prompt, tiny
+from tests.serve.models import VOCAB, prompt, tiny
+from tests.serve.sampled import WARM, B, answers, engine
 from tests.serve.tiny_engine import idle
-
-B = 4
-WARM = Sampling(temperature=1.5, top_k=50, seed=3)
-
-
-def engine(num_blocks: int = 100, **options) -> Engine:
-    return Engine(tiny("llama"), num_blocks, B, checked=True, fill=math.nan, **options)
-
-
-def answers(n: int, ids: list[int], new: int = 9, setting: Sampling = WARM, **options) -> list[list[int]]:
-    serving = engine(**options)
-    samples = serving.sample(ids, n, new, setting, eos=())
-    serving.run()
-    assert idle(serving)
-    return [sample.tokens for sample in samples.samples]
 
 
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 13])
@@ -181,69 +161,3 @@ def test_a_sample_can_be_streamed_from_before_the_fork_on():
     assert idle(serving)
     with pytest.raises(UsageError, match="neither waits nor runs"):
         engine().abort(serving.sample(prompt(9), 3, 6, WARM))
-
-
-@functools.cache
-def shared_engine() -> Engine:
-    return engine(30)
-
-
-@functools.cache
-def undisturbed() -> list[list[int]]:
-    return answers(4, prompt(10), 9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), max_size=4), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
-def test_samples_aborted_one_by_one_or_all_at_any_moment_lose_no_block_and_change_no_sibling(aborts, budget):
-    """4 is the whole group. Some are aborted while the model runs."""
-    serving = shared_engine()
-    serving.token_budget = budget
-    samples, other = serving.sample(prompt(10), 4, 9, WARM, eos=()), serving.submit(prompt(6), 6)
-    gone = set()
-    for steps, which, while_it_runs in aborts:
-        for _ in range(steps):
-            serving.step()
-        what = samples if which == 4 else samples.samples[which]
-        gone |= {which} if which < 4 else {0, 1, 2, 3}
-        if while_it_runs:
-            hook = tiny("llama").model.layers[0].register_forward_hook(lambda *_, what=what: serving.abort(what))
-            try:
-                serving.step()
-            finally:
-                hook.remove()
-        serving.abort(what)
-        serving.check()
-    serving.run()
-    for number, (sample, want) in enumerate(zip(samples.samples, undisturbed(), strict=True)):
-        assert sample.tokens == want[: len(sample.tokens)]
-        assert (number in gone) >= (sample.reason == "aborted") and (number in gone or sample.tokens == want)
-    assert other.tokens == greedy(tiny("llama"), prompt(6), 6) and samples.finished and idle(serving)
-
-
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize(
-    "where",
-    ["engine.decide", "roster.Roster.fork", "placement.Placement.copy", "line.Line.branch", "roster.Roster.commit",
-     "request.Generation.accept", "roster.Roster.end", "placement.Placement.place", "scheduler.Scheduler.schedule"],
-)  # fmt: skip
-def test_samples_interrupted_anywhere_are_the_same(monkeypatch, where, late):
-    module, *names = where.split(".")
-    function = functools.reduce(getattr, names, importlib.import_module(f"kvlab.serve.{module}"))
-    draw, serving, interrupted = random.Random(5), engine(token_budget=6), 0
-    want = undisturbed()
-
-    def unreliable(*arguments):
-        result = function(*arguments) if late else None
-        if not interrupted or draw.random() < 0.3:
-            raise KeyboardInterrupt
-        return result if late else function(*arguments)
-
-    samples = serving.sample(prompt(10), 4, 9, WARM, eos=())
-    monkeypatch.setattr(f"kvlab.serve.{where}", unreliable)
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            interrupted += 1
-    assert interrupted and [sample.tokens for sample in samples.samples] == want and idle(serving)
