@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol
 
 from kvlab.memory import BlockManager, History, PrefixCache, RadixCache, prompt_tokens, shared_prefix
 from tests.benchmarks import command
-from tests.benchmarks.bench_memory import BLOCK_SIZE, NUM_BLOCKS, Floor, FloorEntry, HuggingFace
+from tests.benchmarks.memory_systems import BLOCK_SIZE, NUM_BLOCKS, Floor, FloorEntry, HuggingFace
 
 RUNNING, ANSWER, VOCABULARY = 32, 8, 32_000
 
