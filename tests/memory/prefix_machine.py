@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from kvlab.errors import OutOfBlocks
-from kvlab.memory import BlockManager, BlockPool, PrefixCache, RadixCache, blocks_needed
+from kvlab.memory import BlockManager, BlockPool, blocks_needed
 from tests.memory.snapshots import snapshot
 
 Said = tuple[int, ...]
@@ -209,34 +209,3 @@ class PrefixMachine(RuleBasedStateMachine):
             assert [self.memory[slot] for slot in slots] == [
                 (talk.tag, talk.tokens[: n + 1]) for n in range(talk.written)
             ]
-
-
-class HashMachine(PrefixMachine):
-    def make(self, pool: BlockPool, block_size: int) -> PrefixCache:
-        return PrefixCache(pool, block_size)
-
-
-class RadixMachine(PrefixMachine):
-    def make(self, pool: BlockPool, block_size: int) -> RadixCache:
-        return RadixCache(pool, block_size)
-
-
-class WeakMachine(PrefixMachine):
-    """Five keys for all texts: blocks go unfound, but none is found in another's place."""
-
-    exact = False
-
-    def make(self, pool: BlockPool, block_size: int) -> PrefixCache:
-        return PrefixCache(pool, block_size, lambda before, block: sum(block) % 5 + 1, verify=True)
-
-
-class HeedlessHashMachine(HashMachine):
-    """Tables stay as they are, as in an engine whose tables cannot change: a tail may then outlive its head."""
-
-    remaps = exact = False
-
-
-class HeedlessRadixMachine(RadixMachine):
-    """The same with a tree: what can no longer be reached must leave it."""
-
-    remaps = exact = False
