@@ -1,15 +1,11 @@
-"""Answers to lab 05's kernels as learners give them; the wrong ones with what must be said."""
+"""Answers to lab 05's kernels that attend, as learners give them; the wrong ones with what must be said."""
 
 _HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
-_WRITE = "@triton.jit\ndef write_kv_kernel(key, value, key_pool, value_pool, slots, width, TILE: tl.constexpr):\n"
-_COPY = "@triton.jit\ndef copy_blocks_kernel(pool, sources, targets, block_numel, TILE: tl.constexpr):\n"
 _DECODE = ("@triton.jit\ndef paged_decode_kernel(output, query, key_pool, value_pool, block_tables, context_lengths, "
            "scale, max_blocks, HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, "
            "BLOCK_SIZE: tl.constexpr):\n")
 _GROUPED = _DECODE.replace("paged_", "grouped_").replace("BLOCK_SIZE: tl.constexpr", "BLOCK_SIZE: tl.constexpr, "
                                                          "GROUP_TILE: tl.constexpr")
-_SPLIT = "def split_kv(num_tokens: int, num_splits: int, block_size: int):\n"
-_MERGE = "def merge_partials(outputs, lses):\n"
 
 Wrong = tuple[str, str]
 
@@ -24,20 +20,6 @@ def wrong(signature: str, *answers: Wrong) -> list[Wrong]:
     return [(cells(signature, body)[0], text) for body, text in answers]
 
 
-WRITE = """
-t = tl.program_id(0)
-s = tl.load(slots + t)
-i = tl.arange(0, TILE)
-m = (i < width) & (s >= 0)
-tl.store(key_pool + s * width + i, tl.load(key + t * width + i, mask=m), mask=m)
-tl.store(value_pool + s * width + i, tl.load(value + t * width + i, mask=m), mask=m)
-"""
-COPY = """
-source = tl.load(sources + tl.program_id(0)).to(tl.int64) * block_numel
-target = tl.load(targets + tl.program_id(0)).to(tl.int64) * block_numel
-i = tl.program_id(1) * TILE + tl.arange(0, TILE)
-tl.store(pool + target + i, tl.load(pool + source + i, mask=i < block_numel), mask=i < block_numel)
-"""
 DECODE = """
 seq = tl.program_id(0)
 head = tl.program_id(1)
@@ -109,21 +91,6 @@ def but(body: str, *changes: tuple[str, str]) -> str:
 
 
 RIGHT = {
-    "write_kv_kernel": cells(
-        _WRITE, WRITE,
-        but(WRITE, ("m = (i < width) & (s >= 0)\n", "if s < 0:\n    return\nm = i < width\n")),
-        but(WRITE, ("s = tl.load(slots + t)", "s = tl.load(slots + t).to(tl.int64)"), ("& (s >= 0)", "& (s > -1)")),
-        """
-t = tl.program_id(axis=0)
-slot = tl.load(slots + t)
-if slot >= 0:
-    for start in range(0, width, TILE):
-        i = start + tl.arange(0, TILE)
-        tl.store(key_pool + slot * width + i, tl.load(key + t * width + i, i < width), i < width)
-        tl.store(value_pool + slot * width + i, tl.load(value + t * width + i, i < width), i < width)
-"""),
-    "copy_blocks_kernel": cells(_COPY, COPY, but(COPY, ("i = tl.program_id(1) * TILE + tl.arange(0, TILE)",
-                                                        "i = tl.arange(0, TILE) + TILE * tl.program_id(1)"))),
     "paged_decode_kernel": cells(
         _DECODE, DECODE,
         but(DECODE, ("if n > 0:\n    acc = acc / l\n", "acc = acc / tl.maximum(l, 1e-20)\n")),
@@ -133,68 +100,9 @@ if slot >= 0:
                      "tl.load(block_tables + seq * max_blocks + (page * BLOCK_SIZE + t) // BLOCK_SIZE).to(tl.int64)"),
             ("block * (", "block[:, None] * ("))),
     "grouped_decode_kernel": cells(_GROUPED, GROUPED),
-    "split_kv": cells(
-        _SPLIT,
-        """
-blocks = -(-num_tokens // block_size)
-n = min(num_splits, blocks)
-out, at = [], 0
-for i in range(n):
-    size = blocks // n + (i < blocks % n)
-    out.append((at * block_size, min((at + size) * block_size, num_tokens)))
-    at += size
-return out
-""", """
-import math
-blocks = math.ceil(num_tokens / block_size)
-n = min(num_splits, blocks)
-cuts = [round(i * blocks / n) * block_size for i in range(n)] + [num_tokens] if n else []
-return [[a, b] for a, b in zip(cuts, cuts[1:])]
-"""),
-    "merge_partials": cells(
-        _MERGE,
-        """
-m = lses.max(0).values
-m0 = torch.where(m == -torch.inf, 0.0, m)
-w = torch.exp(lses - m0)
-total = w.sum(0)
-out = torch.where(w[..., None] > 0, outputs * w[..., None], 0.0).sum(0)
-return out / total.clamp(min=1e-30)[..., None], m0 + total.log()
-""", """
-lse = torch.logsumexp(lses, dim=0)
-out = torch.zeros_like(outputs[0])
-for o, l in zip(outputs, lses):
-    share = torch.exp(l - lse).nan_to_num()
-    out = out + torch.where(share[..., None] > 0, o * share[..., None], 0.0)
-return out, lse
-"""),
 }
 
 WRONG = {
-    "write_kv_kernel": [
-        *wrong(_WRITE,
-        (but(WRITE, ("(i < width) & (s >= 0)", "i < width and s >= 0")), "Next: join masks with &, each in brackets"),
-        (but(WRITE, ("s >= 0", "s != -1")), "Looks like slot != -1"),
-        (but(WRITE, ("t * width", "t * TILE")), "rows of key and value are width numbers apart"),
-               (but(WRITE, (" & (s >= 0)", "")), "Slot -1 is written"),
-               (but(WRITE, ("m = (i < width) & (s >= 0)\n", "if s < 0:\n    return\nm = i >= 0\n")), "No mask: a tile"),
-               (but(WRITE, ("s * width", "s * TILE")), "slots are width numbers apart, not TILE"),
-               (but(WRITE, ("s >= 0", "s > 0")), "Looks like slot > 0"),
-               (but(WRITE, ("tl.arange(0, TILE)", "tl.arange(0, width)")), "arange's arguments"),
-               (but(WRITE, ("tl.load(value + ", "tl.load(key + ")), "Writes the keys into both pools"),
-               (but(WRITE, ("tl.program_id(0)", "tl.program_id(1)")), "into the slot of token 0"),
-               (but(WRITE, ("tl.load(key + t * width + i, mask=m)", "key[t * width + i]")), "raised"),
-               (but(WRITE, ("tl.load(slots + t)", "slots[t]")), "raised"),
-               ("t = tl.program_id(0)\nkey_pool[slots[t]] = key[t]", "raised")),
-        (cells(_WRITE.replace("@triton.jit\n", ""), WRITE)[0], "put @triton.jit on the line above its def"),
-        (cells(_WRITE.replace(": tl.constexpr", ""), WRITE)[0], "tl.constexpr"),
-    ],
-    "copy_blocks_kernel": wrong(
-        _COPY,
-        (but(COPY, (".to(tl.int64)", "")), "Missing int64"),
-        (but(COPY, (", mask=i < block_numel", "")), "No mask: the last tile"),
-        (but(COPY, ("tl.program_id(1) * TILE + ", "")), "Only the first tile of each block"),
-        (but(COPY, ("* block_numel", "")), "block b begins at number b * block_numel")),
     "paged_decode_kernel": wrong(
         _DECODE,
         (but(DECODE, ("mask=ok[:, None], other=0.0", "mask=None"), ("s = tl.where(ok, s, -float(\"inf\"))", "")),
@@ -253,26 +161,4 @@ WRONG = {
         (but(GROUPED, ("d = tl.arange", "if n == 0:\n    return\nd = tl.arange")), "Length 0 writes nothing"),
         (but(GROUPED, ("tl.max(s, 1)", "tl.max(s, 0)")), "✗ grouped_decode_kernel"),
         (but(GROUPED, (" * scale", "")), "The scale is forgotten")),
-    "split_kv": wrong(
-        _SPLIT,
-        ("size = num_tokens // num_splits\nreturn [(i * size, (i + 1) * size) for i in range(num_splits)]",
-         "✗ split_kv: returned"),
-        ("step = num_tokens / num_splits\nreturn [(i * step, (i + 1) * step) for i in range(num_splits)]",
-         "whole numbers"),
-        ("return (0, num_tokens)", "no list of pairs"),
-        ("return []", "the last part ends at token 0"),
-        ("print([(0, num_tokens)])", "is a `return` missing?"),
-        ("blocks = -(-num_tokens // block_size)\nsize = -(-blocks // num_splits)\n"
-         "return [(i * block_size, min((i + size) * block_size, num_tokens)) for i in range(0, blocks, size)]",
-         "Rounds the size of a part up")),
-    "merge_partials": wrong(
-        _MERGE,
-        ("return outputs.mean(0), lses.logsumexp(0)", "Looks like the mean of the outputs"),
-        ("return outputs.sum(0), lses.sum(0)", "✗ merge_partials"),
-        ("w = lses.softmax(0)\nreturn (w[..., None] * outputs).sum(0), lses.logsumexp(0)", "0 times nan is nan"),
-        ("w = lses.softmax(0)\nreturn (w * outputs).sum(0), lses.logsumexp(0)", "raised RuntimeError"),
-        ("w = torch.exp(lses)\nreturn (w[..., None] * outputs).sum(0) / w.sum(0)[..., None], w.sum(0).log()",
-         "(nan comes from inf / inf: exp() of some hundred is inf)"),
-        ("lse = torch.logsumexp(lses, 0)\nreturn (torch.exp(lses - lse)[..., None] * outputs.nan_to_num()).sum(0)",
-         "Gives the output alone")),
 }

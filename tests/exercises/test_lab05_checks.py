@@ -19,7 +19,8 @@ from kvlab.course.interpreter import POISON, Window
 from kvlab.course.launches import run
 from kvlab.course.source import plain
 from tests.exercises.conftest import cell
-from tests.exercises.lab05_answers import DECODE, WRITE, but, cells
+from tests.exercises.lab05_answers import DECODE, but, cells
+from tests.exercises.lab05_moves_answers import WRITE
 
 LAB = registry.of_lab("05")
 KERNELS = [entry for entry in LAB if entry.name.endswith("_kernel")]
