@@ -60,6 +60,7 @@ def case(
     dtype: torch.dtype = torch.float32,
     device: str = "cpu",
 ) -> Case:
+    """Five sequences of unequal lengths, written to float8 pools with scales of that kind."""
     draw = torch.Generator().manual_seed(0)
     needed = [-(-length // SIZE) for length in LENGTHS]
     order = torch.randperm(sum(needed) + 3, generator=draw).tolist()
@@ -83,6 +84,7 @@ def case(
 
 
 def close(found, expected, rtol=1e-4):
+    """Assert that each is near, by the largest number that is expected."""
     for mine, right in zip(found, expected, strict=False):
         largest = float(right[right.isfinite()].abs().max())
         torch.testing.assert_close(mine.double().cpu(), right, atol=rtol * largest, rtol=rtol)

@@ -25,6 +25,7 @@ def quick(request):
 
 
 def assert_nothing_runs_on():
+    """No thread of a check or of a hunt is left."""
     for thread in [thread for thread in threading.enumerate() if thread.name in ("kvlab check", "kvlab hunt")]:
         thread.join(60)  # it has been stopped, and may be about to leave
         assert not thread.is_alive()

@@ -17,16 +17,19 @@ KEYS = [sha256(bytes([number])).digest() for number in range(8)]
 
 
 def body(key: bytes, number: int = 0) -> np.ndarray:
+    """The bytes of a block: others for each key and number, the same each time."""
     return np.random.default_rng([*key, number]).integers(0, 256, LAYOUT.block_bytes, dtype=np.uint8)
 
 
 def opened(path: Path, num_blocks: int = 8, layout: BlockLayout = LAYOUT) -> DiskTier:
+    """A tier in that folder, ready for use."""
     tier = DiskTier(path, num_blocks, durable=False)
     tier.open(layout)
     return tier
 
 
 def put(tier: DiskTier, *keys: bytes) -> None:
+    """Store these blocks."""
     for key in keys:
         place = tier.store_begin(key)
         assert place is not None
@@ -35,11 +38,13 @@ def put(tier: DiskTier, *keys: bytes) -> None:
 
 
 def restarted(tier: DiskTier, **options) -> DiskTier:
+    """The same folder, opened by the next engine."""
     tier.close()
     return opened(tier.path, **options)
 
 
 def files(path: Path) -> list[Path]:
+    """The blocks' files, in order."""
     return sorted(path.rglob("*.kv"))
 
 

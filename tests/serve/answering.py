@@ -15,10 +15,12 @@ NEW = 20
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
+    """A server of courier."""
     with courier_server() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def ask(server: Running) -> OpenAI:
+    """The official client of that server."""
     return client(server)

@@ -20,6 +20,7 @@ BEARER = {"Authorization": f"Bearer {KEY}".encode().decode("latin-1")}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
+    """A server of courier with a key and small limits."""
     with courier_server(LIMITS) as running:
         yield running
 

@@ -14,10 +14,12 @@ WARM = Sampling(temperature=1.5, top_k=50, seed=3)
 
 
 def engine(num_blocks: int = 100, **options) -> Engine:
+    """An engine that checks itself after each step, with NaN wherever nothing was written."""
     return Engine(tiny("llama"), num_blocks, B, checked=True, fill=math.nan, **options)
 
 
 def answers(n: int, ids: list[int], new: int = 9, setting: Sampling = WARM, **options) -> list[list[int]]:
+    """The tokens of `n` samples, from an engine that does nothing else."""
     serving = engine(**options)
     samples = serving.sample(ids, n, new, setting, eos=())
     serving.run()

@@ -27,13 +27,16 @@ NEW = 6
 
 @functools.cache
 def expected(name: str = "llama") -> list[list[int]]:
+    """The tokens that generate() adds to each prompt."""
     return [greedy(tiny(name), ids, NEW) for ids in PROMPTS]
 
 
 def engine(prefix, num_blocks: int = 40, name: str = "llama", **options) -> Engine:
+    """An engine with that prefix index, which checks itself after each step."""
     return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, prefix=prefix, **options)
 
 
 @pytest.fixture(params=INDEXES)
 def kind(request) -> str:
+    """Each prefix index by its name."""
     return request.param

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import random
 
 import pytest
@@ -20,20 +19,8 @@ from kvlab.serve.engine import Engine
 from kvlab.serve.metrics import Stats, prometheus
 from kvlab.serve.policies import Policies, always_recompute, always_swap, by_priority, first_come
 from kvlab.serve.simulate import simulate
-from tests.serve.models import greedy, prompt, tiny
 from tests.serve.soak import soak
-
-B = 4
-PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 3, 4, 5, 8, 9, 13, 2])]
-
-
-@functools.cache
-def expected() -> list[list[int]]:
-    return [greedy(tiny("llama"), ids, 12) for ids in PROMPTS]
-
-
-def engine(num_blocks: int, **options) -> Engine:
-    return Engine(tiny("llama"), num_blocks, B, checked=True, fill=math.nan, **options)
+from tests.serve.tiny_engine import PROMPTS, engine, expected
 
 
 def idle(serving: Engine) -> bool:

@@ -15,12 +15,15 @@ ANSWERS = [12, 1, 7, 3, 9, 2, 5, 12]
 
 @functools.cache
 def expected(name: str = "llama") -> list[list[int]]:
+    """The 12 tokens that generate() adds to each prompt."""
     return [greedy(tiny(name), ids, 12) for ids in PROMPTS]
 
 
 def engine(num_blocks: int = 40, name: str = "llama", **options) -> Engine:
+    """An engine that checks itself after each step, with NaN wherever nothing was written."""
     return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, **options)
 
 
 def idle(engine: Engine) -> bool:
+    """Whether nobody is left and every block is free."""
     return not engine.has_work and engine.manager.pool.num_free == engine.num_blocks and len(engine.manager) == 0
