@@ -19,7 +19,7 @@ from kvlab.serve.admission import NeverFits
 from kvlab.serve.beam import BeamSearch
 from kvlab.serve.engine import Engine
 from tests.serve.models import VOCAB, greedy, prompt, tiny
-from tests.serve.tiny_engine import idle
+from tests.serve.tiny_engine import idle, interrupts
 
 B = 4
 PROMPTS = [prompt(length, seed) for seed, length in enumerate([1, 4, 7, 11])]
@@ -206,11 +206,8 @@ def test_a_search_interrupted_anywhere_finds_what_it_would_have_found(monkeypatc
 
     searches = [serving.beam(ids, 3, 9, eos=EOS, num_return=3) for ids in PROMPTS]
     monkeypatch.setattr(f"kvlab.serve.{where}", unreliable)
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            interrupted += 1
+    for interrupted in interrupts(serving):  # noqa: B007  which `unreliable` reads
+        pass
     assert interrupted and idle(serving)
     same(searches, oracle(tiny("llama"), PROMPTS, 3, 9, EOS, num_return=3))
 

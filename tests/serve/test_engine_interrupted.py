@@ -10,7 +10,7 @@ from kvlab.memory import BlockManager
 from kvlab.serve.request import Generation
 from kvlab.serve.sampling import Sampling, sample
 from tests.serve.models import prompt
-from tests.serve.tiny_engine import PROMPTS, B, engine, expected, idle
+from tests.serve.tiny_engine import PROMPTS, B, engine, expected, idle, interrupts
 
 
 def test_a_request_that_ended_in_an_interrupted_step_takes_no_block_more(monkeypatch):
@@ -38,13 +38,10 @@ def test_a_step_that_fails_loses_no_token_and_doubles_none():
         return forward(batch)
 
     serving.paged.forward = unreliable
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            serving.check()
-            if calls.random() < 0.3:  # meanwhile another comes, and the chunks are cut elsewhere
-                serving.token_budget = calls.randint(3, 12)
+    for _ in interrupts(serving):
+        serving.check()
+        if calls.random() < 0.3:  # meanwhile another comes, and the chunks are cut elsewhere
+            serving.token_budget = calls.randint(3, 12)
     assert [g.tokens for g in asked] == [want[:8] for want in expected()[2:6]] and idle(serving)
 
 
@@ -69,13 +66,7 @@ def test_a_step_interrupted_anywhere_repeats_its_random_numbers_and_ends_where_i
         monkeypatch.setattr("kvlab.serve.outcome.sample", unreliable(sample, late=True))
     else:
         monkeypatch.setattr(Generation, "accept", unreliable(Generation.accept, late=where == "after a token"))
-    interrupted = 0
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            interrupted += 1
-            serving.check()
+    interrupted = [serving.check() for _ in interrupts(serving)]
     assert interrupted and [g.tokens for g in asked] == [g.tokens for g in want] and idle(serving)
 
 

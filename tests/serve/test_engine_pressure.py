@@ -20,7 +20,7 @@ from kvlab.serve.metrics import Stats, prometheus
 from kvlab.serve.policies import Policies, always_recompute, always_swap, by_priority, first_come
 from kvlab.serve.simulate import simulate
 from tests.serve.soak import soak
-from tests.serve.tiny_engine import PROMPTS, engine, expected
+from tests.serve.tiny_engine import PROMPTS, engine, expected, interrupts
 
 
 def idle(serving: Engine) -> bool:
@@ -93,11 +93,8 @@ def test_a_step_that_is_interrupted_while_blocks_move_loses_no_token(monkeypatch
     monkeypatch.setattr(host, "copy_out", unreliable(host.copy_out))
     monkeypatch.setattr(host, "copy_in", unreliable(host.copy_in))
     asked = [serving.submit(ids, 12) for ids in PROMPTS]
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            serving.check()
+    for _ in interrupts(serving):
+        serving.check()
     assert interrupted > 3 and [g.tokens for g in asked] == expected() and idle(serving)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kvlab.serve.engine import Engine
 from tests.serve.models import greedy, prompt, tiny
 from tests.serve.sampled import WARM, answers, engine
-from tests.serve.tiny_engine import idle
+from tests.serve.tiny_engine import idle, interrupts
 
 
 @functools.cache
@@ -74,9 +74,6 @@ def test_samples_interrupted_anywhere_are_the_same(monkeypatch, where, late):
 
     samples = serving.sample(prompt(10), 4, 9, WARM, eos=())
     monkeypatch.setattr(f"kvlab.serve.{where}", unreliable)
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            interrupted += 1
+    for interrupted in interrupts(serving):  # noqa: B007  which `unreliable` reads
+        pass
     assert interrupted and [sample.tokens for sample in samples.samples] == want and idle(serving)

@@ -10,7 +10,7 @@ from kvlab.memory import HitRate
 from tests.serve import shared_stem
 from tests.serve.models import greedy, prompt, tiny
 from tests.serve.shared_stem import NEW, PROMPTS, STEM, B, engine, expected
-from tests.serve.tiny_engine import idle
+from tests.serve.tiny_engine import idle, interrupts
 
 kind = shared_stem.kind  # the fixture: each index by its name
 
@@ -108,11 +108,5 @@ def test_a_step_that_is_interrupted_loses_no_token_and_publishes_nothing_unwritt
 
     setattr(owner, where, unreliable)
     asked = [serving.submit(ids, NEW) for ids in PROMPTS * 2]
-    interrupted = 0
-    while serving.has_work:
-        try:
-            serving.step()
-        except KeyboardInterrupt:
-            interrupted += 1
-            serving.check()
+    interrupted = [serving.check() for _ in interrupts(serving)]
     assert interrupted and [g.tokens for g in asked] == expected() * 2 and idle(serving)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
 
 from kvlab.serve.engine import Engine
 from tests.serve.models import greedy, prompt, tiny
@@ -22,6 +23,17 @@ def expected(name: str = "llama") -> list[list[int]]:
 def engine(num_blocks: int = 40, name: str = "llama", **options) -> Engine:
     """An engine that checks itself after each step, with NaN wherever nothing was written."""
     return Engine(tiny(name), num_blocks, B, checked=True, fill=math.nan, **options)
+
+
+def interrupts(engine: Engine) -> Iterator[int]:
+    """Steps until nobody is left, whatever interrupts a step. After each interrupt: how many there were."""
+    count = 0
+    while engine.has_work:
+        try:
+            engine.step()
+        except KeyboardInterrupt:
+            count += 1
+            yield count
 
 
 def idle(engine: Engine) -> bool:
