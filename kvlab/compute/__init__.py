@@ -1,4 +1,18 @@
-"""What reads and writes the bytes of the KV cache, in PyTorch."""
+"""What reads and writes the bytes of the KV cache, in PyTorch.
+
+In the order in which to read it:
+
+- The pools: `cache` keeps them for each layer; `pools` writes rows by slot, reads through tables, copies whole blocks.
+- Attention: `plan` cuts a batch into padded groups with integers, once a step; `attention` attends them, each by
+  `group_attention`. `blockwise` is the online softmax, `merge` joins what was attended apart, `latents` is MLA.
+- Which of them runs: `backend` chooses between `attention` and the kernels of `triton_attention`; `lab_kernels` puts a
+  learner's kernels there.
+- 8 bits: `float8` is what torch can do with them, `fp8` the numbers, `scales` what they are divided by, and `folding`
+  the scales moved out of the sums.
+- Other homes: `swap` holds blocks on the host, `tier_store` makes them pieces of bytes for tiers, both by `streams`.
+- Contiguous keys on virtual memory: `virtual`; on a GPU `virtual_cuda`, with the driver called in `cuda_pages`.
+- Several GPUs: `shards` cuts weights and sums over ranks.
+"""
 
 from __future__ import annotations
 

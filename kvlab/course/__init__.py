@@ -1,4 +1,19 @@
-"""The course: exercises that check themselves, hints, predictions, recall questions, and the learner's progress."""
+"""The course: exercises that check themselves, hints, predictions, recall questions, and the learner's progress.
+
+- Declared: `declare` is the form of an exercise, `exercises` has them, `registry` finds them; `questions`, and `terms`
+  of the glossary. `notebooks` reads the solved cells and those that are handed out.
+- From a cell to a verdict: `decorator` is `@exercise`; `source` and `borrowed` tell whose code it is; `judge` asks
+  `checker`, which runs the probes of `calls`, `traces` and `launches`; `stubs` are still empty, `tape` keeps prints;
+  `observe` and `compare` say what was seen, `matching` which known mistake it is.
+- What is said: `verdict`, its next step in `advice` and `kernel_hunches`, more in `details` and `assist`; `say` prints,
+  `shorten` and `numbers` put values into words.
+- Kept from harm: `guard` runs a check `forked` or `threaded`, under `memlimit`. Kernels run in the `interpreter`;
+  what is right there goes to the compiler (`lowering`, `lowered`) or the GPU (`ondevice`) in the helper process of
+  `sandbox` and `sandboxed`, as text of `portable` with arguments of `parcels`.
+- Around the exercises: `labs` opens and closes a lab; `predictions`, `recalls`, `speak` with its `speakbox`, `hunts`.
+- Remembered: `session` in this kernel, `state` in the file; `overview` and `take_home` show it.
+- The learner's parts in the real engine: `myparts`. For instructors: `classroom`, `room`, `grade`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The small trained model that ships with the course."""
+"""The small trained model that ships with the course: how it is loaded, what it answers, and a trace of its requests.
+
+`courier` is the folder that transformers reads, and `training` how it was made, from nothing.
+"""
 
 from __future__ import annotations
 

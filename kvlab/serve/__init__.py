@@ -1,4 +1,22 @@
-"""Serving a real model on paged memory.
+"""Serving a real model on paged memory. CONTRIBUTING.md draws one step of the engine; here is what lies where.
+
+- A request: `request`, with `sampling` and `draws`; many of one prompt are a `group`: `parallel` samples or a `beam`
+  search. `submission` takes them at the `desk`, which refuses by `admission` and `limits`; then they stand in `line`.
+- Decided with integers: `scheduler`, over `preemption` and `roster`, by `policies` and `ordering`, hands out a `plan`.
+  `scheduler_plain` has its decisions as lab 08's functions.
+- Memory: `memories` puts together `stores` of blocks and `reuse` of prefixes, `windows` for sliding windows;
+  `tiering` goes on beyond the pool.
+- Done with tensors: `placement` makes rows of a plan, `batch` flattens them, `hf` runs the model on them (`hf_flat` is
+  its cache, `hf_support` and `hf_float8` refuse), `outcome` samples. `engine` is the loop; `counters`, `metrics` count.
+- Engines otherwise: `assembling` and `supervised` for a learner's parts; `ranks` on several GPUs, with `ranks_launch`,
+  `ranks_job`, `link`, `lockstep`, `hf_shards`. Beneath `model.generate` without an engine: `hf_cache`, `hf_virtual`.
+- To the outside: `http` is the server, `events` its client's side, `generate` the command, `detokenize` the text.
+- Simulated: `simulate` starts a `simulation` of `served` requests, at a `costmodel` (`calibrate` fits it), on real
+  stores, `counted` or `reserved` ones; `observe` and `durations` make the `report`, `sweep` many.
+- Other systems: `systems` is the table, from `system_facts` and `system_runs` on a `system_machine`, with memories of
+  `system_stores` and `system_reserving` and prompts of `system_texts`; transformers' own batching is `hf_batching`
+  (`hf_batching_cache`, `hf_batching_requests`), run by `hf_run`.
+- Measured: `quality` of 8 bits, `breakeven` of tiers, `chats` and `ways` of serving a load, `beyond` basic paging.
 
 The public names are loaded when they are first asked for, since they bring torch and transformers with them, which the
 scheduler and the simulator do without.

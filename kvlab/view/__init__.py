@@ -1,4 +1,13 @@
-"""Pictures of KV memory: charts, block maps, explorers that answer to sliders. Each tells its story in words too."""
+"""Pictures of KV memory: charts, block maps, explorers that answer to sliders. Each tells its story in words too.
+
+- What all have in common: `kinds` of memory with colour, word and hatch; `style` of charts; `picture`, with its words.
+- Charts: `figures` has every one by name, and `figures_*` a file for each subject.
+- Block maps: `blockmap`, with the numbers of `digits`; `ownermap` shows whose each block is.
+- Explorers: `explorer` is a picture that answers, `card` what stays of it on a page, `player` the buttons for events.
+  What they show and the story they play: `arenas` and `churn`, `policies` and `settings`, `pools` and `poolreplay`,
+  `shares` and `sharestory`, `prefixes` and `prefixstory`.
+- An engine while it runs: `live`, with the blocks as `enginemap` sees them.
+"""
 
 from __future__ import annotations
 
