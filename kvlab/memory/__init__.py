@@ -15,7 +15,7 @@ In the order in which to read it:
 - Other homes: `swap` to the host, at `swap_costs`; `tiers`, in `tier_host` or in `tier_disk` with its `block_file`;
   `tier_policy` says who leaves, `tier_stack` sets them one behind the other, each a `tier_level` with its thread.
 - Addresses, and no tables: `addresses`, `reservation`, `page_accounts`, `virtual`; real ones: `spaces`, `linux_space`.
-- Traces served without a model: `replays` and `virtual_replay` by `ondemand`; `forks`, `prefix_replay`, `tier_replay`.
+- Traces without a model: `replays`, `virtual_replay` by `ondemand`; `fork_replay`, `prefix_replay`, `tier_replay`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .addresses import address_ranges, pages_needed, virtual_waste
 from .buddy import BuddyArena
 from .contiguous import Arena, FirstFitArena, compact, external_fragmentation
 from .example import BANDWIDTH, BLOCK_SIZE, CONTEXT, KV_BYTES, KV_TOKENS, LLAMA_3_8B, MAX_ANSWER, WEIGHT_BYTES
-from .forks import Saving, drawn_parents, replay_beams, replay_parents, replay_samples
+from .fork_replay import Saving, drawn_parents, replay_beams, replay_parents, replay_samples
 from .heads import HeadShard, kv_heads_per_rank, rank_shape, shard_heads
 from .history import History, chain_sha256, token_bytes
 from .hybrid import HybridManager
