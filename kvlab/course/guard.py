@@ -9,6 +9,7 @@ a call into C that never returns.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import traceback
@@ -46,6 +47,12 @@ def starved(processor_seconds: float, seconds: float) -> bool:
 
 class Stop(BaseException):
     """Thrown into a learner's code that ran out of time in a thread. Only the guard catches it."""
+
+
+def throw(thread: int, what: type[Stop] | None) -> None:
+    """Has the thread of that id raise `what` before its next step in Python; None takes back what has not arrived."""
+    thrown = ctypes.py_object(what) if what else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), thrown)
 
 
 class Work(Protocol):

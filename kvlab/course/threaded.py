@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import sys
 import threading
 import time
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 
 from kvlab import has_gpu
 from kvlab.course import memlimit
-from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, described, starved
+from kvlab.course.guard import MEMORY, STRETCH, Ending, Report, Stop, Work, described, starved, throw
 
 _PATIENCE = 3.0  # seconds in which a thread that catches everything is given up
 
@@ -35,7 +34,7 @@ class _Check(threading.Thread):
                     self._begun = True
                     self._check()
                 with self._lock:
-                    self._throw(None)
+                    throw(threading.get_ident(), None)
                     self.left = True
             except Stop:
                 pass
@@ -59,11 +58,7 @@ class _Check(threading.Thread):
         with self._lock:
             self._begun = True
             if not self.left:
-                self._throw(Stop)
-
-    def _throw(self, what: type[Stop] | None) -> None:
-        it = ctypes.py_object(what) if what else None
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.ident or 0), it)
+                throw(self.ident or 0, Stop)
 
 
 def run(work: Work, seconds: float) -> Ending:
@@ -101,9 +96,10 @@ def _watch(thread: _Check, seconds: float) -> str:
 
 def _stop(thread: _Check) -> None:
     """Throws `Stop` into the thread again and again: a bare `except: pass` catches one, and then meets the next."""
+    if thread.left:
+        return
     deadline = time.monotonic() + _PATIENCE
-    if not thread.left:
-        thread.throw()
+    thread.throw()  # also before it is alive: then it does not begin
     try:
         with _hectic():
             while not thread.left and thread.is_alive() and time.monotonic() < deadline:

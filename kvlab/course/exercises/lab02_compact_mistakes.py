@@ -12,10 +12,7 @@ def moves_that_stay(chunks):
 
 
 def moves_that_stay_uncounted(chunks):
-    moves, to = [], 0
-    for start, size in sorted(chunks):
-        moves.append((start, to, size))
-        to += size
+    moves, _ = moves_that_stay(chunks)
     return moves, sum(size for start, to, size in moves if start != to)
 
 
@@ -23,8 +20,8 @@ def counts_all_tokens(chunks):
     return compacted(sorted(chunks))[0], sum(size for _, size in chunks)
 
 
-def compacted(chunks):
-    moves, to = [], 0
+def compacted(chunks, to=0):
+    moves = []
     for start, size in chunks:
         if start != to:
             moves.append((start, to, size))
@@ -106,12 +103,7 @@ def to_where_the_last_one_was(chunks):
 
 
 def first_piece_stays(chunks):
-    moves, to = [], min(chunks, default=(0, 0))[0]
-    for start, size in sorted(chunks):
-        if start != to:
-            moves.append((start, to, size))
-        to += size
-    return moves, sum(size for _, _, size in moves)
+    return compacted(sorted(chunks), min(chunks, default=(0, 0))[0])
 
 
 def stays_take_no_room(chunks):

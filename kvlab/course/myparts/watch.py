@@ -6,14 +6,13 @@ never returns. A call inside another one has a time of its own, which does not c
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kvlab.course.guard import STRETCH, Stop, starved
+from kvlab.course.guard import STRETCH, Stop, starved, throw
 
 Result = TypeVar("Result")
 _TICK = 0.02  # seconds between two looks
@@ -74,7 +73,7 @@ class Watch:
             del self._calls[call.thread]
         call.left = True
         if call.thrown:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(call.thread), None)
+            throw(call.thread, None)
 
     def _look(self) -> None:
         seen = time.monotonic()
@@ -100,7 +99,7 @@ class Watch:
             if took < call.seconds or starved(worked, call.seconds) and took < STRETCH * call.seconds:
                 return False
             call.thrown = now
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(call.thread), ctypes.py_object(Stop))
+        throw(call.thread, Stop)
         return now - call.thrown >= _PATIENCE
 
 
